@@ -7,7 +7,7 @@ use record::run::{ConductRecord, SloRecord, VerdictRecord};
 use stats::{Hist, State, samples_needed};
 use units::show;
 
-/// Returns the state of the server, and one of its responses if these are faulty.
+/// Returns the state of the server, and one of its responses if they are faulty.
 pub(crate) fn conduct(server: &ConductRecord) -> Block {
     Block::Notice(Notice {
         label: "Server",
@@ -19,7 +19,7 @@ pub(crate) fn conduct(server: &ConductRecord) -> Block {
     })
 }
 
-/// Only the sentence of [`conduct`].
+/// Returns only the sentence of [`conduct`].
 pub(crate) fn conduct_line(server: &ConductRecord) -> Block {
     match conduct(server) {
         Block::Notice(notice) => Block::Notice(Notice { example: None, ..notice }),
@@ -40,11 +40,11 @@ pub(crate) fn verdict_line(verdict: &VerdictRecord) -> Block {
     Block::Notice(Notice { label: "Measurement", mood, word, sentence, ..Notice::default() })
 }
 
-/// Each cause of a verdict, with its advice.
+/// Every cause of a verdict, with its advice.
 pub(crate) const ALL_CAUSES: (usize, usize) = (usize::MAX, usize::MAX);
 
-/// Validity of a measurement. Text has the first `causes` of its causes, of these `advised` with
-/// advice.
+/// Renders the validity of a measurement. Text has the first `causes` of its causes, of these
+/// `advised` with advice.
 pub(crate) fn verdict(verdict: &VerdictRecord, (causes, advised): (usize, usize)) -> Block {
     let state = verdict.state;
     let reason = |cause: &record::run::CauseRecord| Reason {
@@ -120,7 +120,7 @@ pub(crate) fn quantile(hist: &Hist, quantile: f64) -> String {
     format!("{mark}{}", show::duration(hist.quantile(quantile)))
 }
 
-/// The same, sorted by its time.
+/// Returns the quantile as a cell that is sorted by its time.
 pub(crate) fn quantile_cell(hist: &Hist, of: f64) -> TableCell {
     match hist.is_empty() {
         true => "-".into(),

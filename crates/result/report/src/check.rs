@@ -13,7 +13,7 @@ pub fn json(record: &CheckRecord) -> String {
     record::document::printed(record)
 }
 
-/// Returns the tree as text, with a line feed at its end. Quiet: what failed, and the last line.
+/// Returns the tree as text, with a line feed at its end. Quiet: only failures, and the last line.
 pub fn text(record: &CheckRecord, style: Style) -> String {
     page::text::text(&document(record), style)
 }
@@ -39,7 +39,7 @@ fn document(record: &CheckRecord) -> Document {
     document
 }
 
-/// Returns the steps with their members; or only those that failed.
+/// Returns the steps with their members, or only those that failed.
 fn tree(steps: &[StepRecord], all: bool) -> Vec<MarkedStep> {
     let shown = steps.iter().filter(|step| all || step.state == StepState::Failed);
     shown.map(|step| marked(step, all)).collect()
@@ -69,7 +69,7 @@ fn marked(step: &StepRecord, all: bool) -> MarkedStep {
     }
 }
 
-/// One sentence about the whole check.
+/// Returns one sentence about the whole check.
 fn summary(record: &CheckRecord) -> String {
     let counts = record.counts;
     let (passed, failed) = (counts.passed, counts.failed);
@@ -88,7 +88,7 @@ fn summary(record: &CheckRecord) -> String {
     text
 }
 
-/// One suite, with a case per step.
+/// Returns one suite, with a case per step.
 fn suite(record: &CheckRecord) -> TestSuite {
     let case = |step: &StepRecord| TestCase {
         name: step.name.clone(),

@@ -85,7 +85,7 @@ fn label(side: &SideRecord) -> String {
     printable(&side.label, 120)
 }
 
-/// The answer, below the compared subjects.
+/// Renders the answer, below the compared subjects.
 fn head(document: &mut Document, report: &CompareRecord) {
     let sides: Vec<String> =
         report.lettered().map(|(letter, side)| format!("{letter} is {}", label(side))).collect();
@@ -165,7 +165,7 @@ fn sides(document: &mut Document, report: &CompareRecord) {
     document.add(Forms::LONG, lines);
 }
 
-/// Each difference between one side and the first.
+/// Renders each difference between one side and the first.
 fn differences(document: &mut Document, report: &CompareRecord, contrast: Contrast<'_>) {
     let letter = contrast.letter;
     if !contrast.differences.is_empty() && letter == 'B' && report.gate.is_none() {
@@ -231,7 +231,7 @@ fn short(text: &str) -> String {
     text.replace(" points", " pp")
 }
 
-/// A's difference from itself, for the main figures.
+/// Renders the difference of A from itself, for the main figures.
 fn noise_floor(contrast: Contrast<'_>) -> String {
     let first =
         |one: &&DifferenceRecord| ["throughput", "p50", "p99"].contains(&one.figure.as_str());
@@ -244,7 +244,7 @@ fn noise_floor(contrast: Contrast<'_>) -> String {
     }
 }
 
-/// Each ratio with its interval, as a picture.
+/// Draws each ratio with its interval.
 fn forest(contrast: Contrast<'_>) -> Block {
     let tone = |one: &DifferenceRecord| match one.judgement {
         Judgement::Better => Tone::Green,
@@ -273,7 +273,7 @@ fn forest(contrast: Contrast<'_>) -> Block {
     })
 }
 
-/// Differences that the comparison excludes, those it could have found, and how.
+/// Renders the differences that the comparison excludes, those it could have found, and how.
 fn power(document: &mut Document, report: &CompareRecord) {
     let forms = Forms::LONG | Forms::PAGE;
     if report.gate.is_some() {
@@ -325,7 +325,7 @@ fn power_row(one: &DifferenceRecord) -> Vec<String> {
 const DELTA: &str =
     "Cliff's delta: 1 when every run of B lies above every run of A, -1 when below; ";
 
-/// How it was judged, and the meaning of signs; `more` precedes the text on units.
+/// Renders the method and the meaning of signs; `more` precedes the text on units.
 fn method(report: &CompareRecord, more: &str) -> String {
     let (within, over) = match report.order.is_empty() {
         true => ("over all runs", "runs"),

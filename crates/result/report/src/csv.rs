@@ -55,7 +55,7 @@ pub fn csv(report: &RunRecord) -> String {
     out
 }
 
-/// Returns a text as a cell: in quotes where it needs them (RFC 4180 section 2).
+/// Returns a text as a cell: in quotes if it needs them (RFC 4180 section 2).
 pub(crate) fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

@@ -6,14 +6,15 @@ use crate::section::{Block, Voice, say};
 use stats::{Hist, samples_needed};
 use units::show;
 
-/// One distribution in a chart of several: its name and its style.
+/// Distribution in a chart of several: its name and its style.
 pub(crate) struct Distribution<'a> {
     pub(crate) name: &'a str,
     pub(crate) look: (Tone, Dash),
     pub(crate) hist: &'a Hist,
 }
 
-/// Times by quantile, each further nine as wide as the previous one. `None` below two samples.
+/// Draws times by quantile, each further nine as wide as the previous one. `None` below two
+/// samples.
 pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Option<Chart> {
     let n = all.iter().map(|one| one.hist.count()).max().filter(|n| *n >= 2)?;
     let nines = (n as f64).log10();

@@ -31,13 +31,13 @@ const ENDS: [OutcomeCount; 6] = [
     ("lost", |counts| counts.lost),
 ];
 
-/// Outcomes of arrivals, with lost ones if there are any.
+/// Returns the outcomes of arrivals, with lost ones if there are any.
 pub(crate) fn ends(counts: &OutcomesRecord) -> impl Iterator<Item = (&'static str, u64)> {
     let all = ENDS.iter().map(|(name, count)| (*name, count(counts)));
     all.filter(|(name, count)| *name != "lost" || *count > 0)
 }
 
-/// The calls of the warm-up; `None` without a warm-up.
+/// Returns the calls of the warm-up; `None` without a warm-up.
 pub(crate) fn warm_up(report: &RunRecord) -> Option<String> {
     let counts = &report.warm_up;
     (counts.due > 0).then(|| {
@@ -157,7 +157,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The same for the client itself.
+/// Returns the facts of the client itself.
 pub(crate) fn of_client(report: &RunRecord) -> impl Iterator<Item = (&'static str, String)> {
     std::iter::once(("Client", client(report))).chain(dummy(report).map(|text| ("", text)))
 }
@@ -353,7 +353,7 @@ pub(crate) fn client(report: &RunRecord) -> String {
     parts.join(", ")
 }
 
-/// torture.pl's dummy run: the time that the reader may subtract.
+/// Returns torture.pl's dummy run: the time that the reader may subtract.
 pub(crate) fn dummy(report: &RunRecord) -> Option<String> {
     let dummy = report.client.dummy?;
     let response = &report.response_time_s;

@@ -19,7 +19,7 @@ pub(crate) fn after_window(run: &RunRecord) -> impl Iterator<Item = &SecondRecor
     run.series.iter().filter(|row| !row.warm_up && row.at_s >= run.duration_s - 5e-7)
 }
 
-/// Some neighboring rows of the series as one point of a chart.
+/// Neighboring rows of the series as one point of a chart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
     /// Number of them.
@@ -29,7 +29,7 @@ pub(crate) struct Bucket {
     pub(crate) done: u64,
     /// Failed, timed out or dropped.
     pub(crate) bad: u64,
-    /// From here on the highest of the rows: quantiles have no mean.
+    /// From here on, maximums over the rows: quantiles have no mean.
     pub(crate) p50: Nanos,
     pub(crate) p90: Nanos,
     pub(crate) p99: Nanos,
@@ -100,8 +100,8 @@ pub(crate) fn server_timings(run: &RunRecord) -> Vec<(&str, Hist)> {
 
 /// Returns the mean contribution of each part of a call to its response time, in seconds per issued
 /// call: waiting for a connection, our own lateness, and the phases, each with the number of its
-/// colour. They add up to the mean time of issued calls, but for calls without a first byte and
-/// what follows the first byte of those that did not succeed.
+/// color. They add up to the mean time of issued calls, except for calls without a first byte, and
+/// for the time after the first byte of calls that did not succeed.
 pub(crate) fn composition(run: &RunRecord) -> Vec<(usize, &'static str, f64)> {
     let phases = &run.phases_s;
     let parts = [

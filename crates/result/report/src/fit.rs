@@ -54,7 +54,7 @@ fn in_short(record: &FitRecord) -> Block {
     Block::Table(DataTable::new(columns).with(record.properties.iter().map(row)))
 }
 
-/// Brief text has only those that do not fit.
+/// Renders a property; brief text has only those that do not fit.
 fn one_property(document: &mut Document, property: &PropertyRecord) {
     let text = if property.fits == Some(false) { Forms::TEXT } else { Forms::LONG };
     let forms = if property.untold.is_none() { text | Forms::PAGE } else { text };
@@ -118,7 +118,7 @@ fn shown(value: f64, unit: FittedUnit) -> String {
     }
 }
 
-/// Results of the tests of the whole law, with their caveats.
+/// Renders the results of the tests of the whole distribution, with their caveats.
 fn tests(property: &PropertyRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(test) = &property.anderson_darling {

@@ -1,4 +1,4 @@
-//! The histograms as an HdrHistogram interval log (V2, compressed), as the public readers take it.
+//! The histograms as an HdrHistogram interval log (V2, compressed), readable by the public tools.
 
 use crate::RunRecord;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -7,7 +7,7 @@ use record::run::RunHist;
 use std::time::{Duration, UNIX_EPOCH};
 use units::Nanos;
 
-/// One interval, the whole measured phase, per histogram; tags distinguish them: `response`
+/// Writes one interval, the whole measured phase, per histogram. Tags distinguish them: `response`
 /// (succeeded and timed out), `service`, `slip`, `failed`. Values are nanoseconds; the column of
 /// the maximum is in milliseconds, by convention of this format.
 pub fn hdr_log(report: &RunRecord) -> String {

@@ -3,8 +3,8 @@
 use sample::{Outcome, Sample};
 use units::Nanos;
 
-/// First line of a per-call log. Instants and times in seconds; a time that a call does not have is
-/// empty (a dropped call has none, one that timed out in the queue has no service time).
+/// First line of a per-call log. Instants and times are in seconds; a missing time is empty (a
+/// dropped call has none, a call that timed out in the queue has no service time).
 pub const LOG_HEADER: &str = "index\tintended_s\tresponse_s\tservice_s\tslip_s\toutcome\tclass\t\
     status\tbytes\ttarget";
 
@@ -43,12 +43,12 @@ pub(crate) fn outcome_name(outcome: Outcome) -> &'static str {
     }
 }
 
-/// To the nanosecond, without floating point.
+/// Formats seconds to the nanosecond, without floating point.
 fn seconds(span: Nanos) -> String {
     format!("{}.{:09}", span.0 / Nanos::SECOND.0, span.0 % Nanos::SECOND.0)
 }
 
-/// Negative in the warm-up, which precedes the origin.
+/// Formats seconds that are negative in the warm-up, which precedes the origin.
 fn signed_seconds(at: Nanos, origin: Nanos) -> String {
     if at >= origin { seconds(at - origin) } else { format!("-{}", seconds(origin - at)) }
 }

@@ -4,15 +4,15 @@ use crate::RunRecord;
 use record::ramp::RampRecord;
 use std::collections::BTreeMap;
 
-/// A run with its name among others: its id or tag in the store.
+/// Run with its name among others: its id or tag in the store.
 #[derive(Clone, Debug)]
 pub struct Named<'a> {
     pub name: String,
     pub report: &'a RunRecord,
 }
 
-/// Combines ramps as if they were of one session: a label for each target of each ramp. `None`
-/// without ramps, and if some are over rates and others over populations.
+/// Combines ramps into one session: a label for each target of each ramp. `None` without ramps, or
+/// if some are over rates and others over populations.
 pub fn together(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     let (_, first) = ramps.first()?;
     if ramps.iter().any(|(_, ramp)| ramp.axis != first.axis) {

@@ -70,8 +70,7 @@ pub fn direction(facts: &PathDirectionRecord) -> String {
     format!("{text}; {}", link(&facts.link))
 }
 
-/// Returns the description of a link. Its text is ours, with signs that are not ASCII; a trace's
-/// name in it is not.
+/// Describes a link. The text has our signs beyond ASCII; the name of a trace in it does not.
 fn link(described: &str) -> String {
     const OWN: [char; 2] = ['±', '·'];
     let piece = |piece: &str| {
@@ -81,7 +80,7 @@ fn link(described: &str) -> String {
     described.split_inclusive(OWN).map(piece).collect()
 }
 
-/// Accuracy of the emulation.
+/// Describes the accuracy of the emulation.
 pub fn emulation(path: &PathRecord) -> String {
     let mut text = format!(
         "delivered late by {} (p50), {} (p99), {} (max); the emulation was busy for {}",

@@ -120,7 +120,7 @@ fn target_heading(report: &RampRecord, row: usize) -> Block {
     }
 }
 
-/// The measurement, its validity, and whether it ended early.
+/// Renders the measurement, its validity, and whether it ended early.
 fn head(document: &mut Document, report: &RampRecord) {
     let protocol = words::protocol(report.plan.plan());
     let done = match report.steps.is_empty() {
@@ -142,7 +142,7 @@ fn verdict(report: &RampRecord) -> Block {
     blocks::verdict(&report.verdict, blocks::ALL_CAUSES)
 }
 
-/// Results of each target: as facts in text, in sentences elsewhere.
+/// Renders the results of each target: as facts in text, in sentences elsewhere.
 fn answers(document: &mut Document, report: &RampRecord) {
     for row in 0..report.labels.len() {
         let known = answer(report, row);
@@ -171,7 +171,7 @@ fn what_was_done(document: &mut Document, report: &RampRecord) {
     document.add(LONG, [Block::Gap, facts(done)]);
 }
 
-/// The figures of each target: in frames of a single one, side by side of several.
+/// Renders the figures of each target: in frames for a single target, side by side for several.
 fn figures(document: &mut Document, report: &RampRecord) {
     let curves = report.curves();
     let targets = [Column::from("target").only(Forms::WIDE), Column::from("").only(LONG)];
@@ -227,7 +227,7 @@ fn tiles(axis: Axis, curve: &Curve) -> Vec<Tile> {
     tiles
 }
 
-/// Further results of each target's curve, and undetermined ones.
+/// Renders further results of each target's curve, and undetermined ones.
 fn laws(document: &mut Document, report: &RampRecord) {
     document.add(PAGE, [placed("laws", "Conclusions from the curve")]);
     for (row, curve) in report.curves().iter().enumerate() {

@@ -52,8 +52,8 @@ pub fn text(report: &RunRecord, style: Style) -> String {
     page::text::finished(lines, style)
 }
 
-/// One line for a log, with a line feed at its end: the server, the verdict, the most requested
-/// figures, and the missed objectives.
+/// Formats one line for a log, with a line feed at its end: the server, the verdict, the most
+/// important figures, and the missed objectives.
 pub fn line(report: &RunRecord, style: Style) -> String {
     let response = report.response();
     let mut parts =
@@ -89,7 +89,7 @@ pub fn html(report: &RunRecord) -> String {
     page::html::page(&document)
 }
 
-/// One run as Markdown: its verdict, its figures and its findings.
+/// Renders one run as Markdown: its verdict, its figures and its findings.
 pub fn markdown(report: &RunRecord) -> String {
     let all = RunTimes::of(report);
     let mut document = Document::default();
@@ -120,14 +120,14 @@ pub(crate) fn done_sentence(report: &RunRecord) -> String {
     }
 }
 
-/// Conduct and verdict again, one line each.
+/// Renders conduct and verdict again, one line each.
 fn closing(report: &RunRecord) -> Document {
     let mut document = Document::default();
     document.add(FULL, [Block::Gap, conduct_line(&report.server), verdict_line(&report.verdict)]);
     document
 }
 
-/// Returns whether there is anything but the verdict: more than a failed first call.
+/// Returns whether there is more than the verdict and a failed first call.
 fn begun(report: &RunRecord) -> bool {
     report.connections.established > 0 || report.outcomes.due > 1
 }
@@ -146,7 +146,7 @@ fn brief(report: &RunRecord, all: &RunTimes) -> Document {
     document
 }
 
-/// Everything, for a terminal.
+/// Renders everything, for a terminal.
 fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     let mut document = Document::default();
     document.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES), Block::Gap]);
@@ -181,7 +181,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     document
 }
 
-/// Everything below the name of the run in the page. The first screen has the verdict, the
+/// Renders everything below the name of the run in the page. The first screen has the verdict, the
 /// objectives, five figures, and throughput and quantiles over time.
 fn figures(document: &mut Document, report: &RunRecord, all: &RunTimes) {
     document.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
@@ -215,7 +215,7 @@ fn figures(document: &mut Document, report: &RunRecord, all: &RunTimes) {
     parts::details(document, report);
 }
 
-/// A row for each step, URL, scenario, kind of clients and journey.
+/// Renders a row for each step, URL, scenario, kind of clients and journey.
 fn requests(document: &mut Document, report: &RunRecord) {
     let mut rows = Document::default();
     tables::per_url(&mut rows, PAGE, report, URLS_MAX);

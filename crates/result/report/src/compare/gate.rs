@@ -11,7 +11,7 @@ pub(super) const METHOD: &str = "Intervals are confidence sequences: they hold a
      is certain. A wrong fail and a wrong pass have a probability of at most 5 % each. pp: percentage \
      points.";
 
-/// The procedure of the gate, and how to make it decidable.
+/// Renders the procedure of the gate, and how to make it decidable.
 pub(super) fn gate(document: &mut Document, report: &CompareRecord) {
     let Some(gate) = &report.gate else { return };
     let help = gate

@@ -12,7 +12,8 @@ const BARS: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99
 /// Characters of the longest bar.
 const BAR_MAX: usize = 40;
 
-/// Empty if all sides use the same protocol, or the resources of one are unknown.
+/// Renders the protocols; empty if all sides use the same protocol, or the resources of one are
+/// unknown.
 pub(super) fn protocols(document: &mut Document, report: &CompareRecord) {
     let sides = report.protocols.as_slice();
     if sides.is_empty() {
@@ -31,7 +32,7 @@ pub(super) fn protocols(document: &mut Document, report: &CompareRecord) {
     }
 }
 
-/// A name of the table, and its figure of one side.
+/// Name in the table, with its figure for one side.
 type SideFigure = (&'static str, fn(&ProtocolRecord) -> String);
 
 fn rows(sides: &[ProtocolRecord]) -> Vec<Vec<String>> {

@@ -8,7 +8,7 @@ use units::show;
 const LISTED_MAX: usize = 8;
 const NAME_MAX: usize = 80;
 
-/// Shares of the back ends if there are several, and the load that they report.
+/// Returns the shares of the back ends if there are several, and the load that they report.
 pub(crate) fn facts(backends: &BackendsRecord) -> Vec<(&'static str, String)> {
     let named = backends.names.iter().map(|one| (&*one.name, one.calls)).collect();
     let addressed = backends.addresses.iter().map(|one| (&*one.address, one.calls)).collect();

@@ -53,7 +53,7 @@ fn frames(facts: &Http3Record) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// QUIC's figures.
+/// Returns the figures of QUIC.
 fn quic(facts: &QuicRecord) -> Option<[String; 2]> {
     let rtt = facts.rtt_s.as_ref()?;
     let handshakes = format!(

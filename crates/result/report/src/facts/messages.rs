@@ -22,7 +22,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Messages and reach for a line of a log; `None` without WebSockets.
+/// Returns messages and reach for a line of a log; `None` without WebSockets.
 pub(crate) fn in_short(report: &RunRecord) -> Option<String> {
     let messages = report.bodies.messages.as_ref()?;
     let (sent, received) = (show::count(messages.sent), show::count(messages.received));
@@ -81,7 +81,7 @@ fn fan_out(record: &FanOutRecord) -> String {
     text
 }
 
-/// How WebSockets returned after all of them were reset.
+/// Returns how WebSockets were reopened after all of them were reset.
 fn reconnects(record: &ReconnectsRecord, times: &Hist) -> String {
     let lost = show::count(record.lost);
     let mut text = match record.restored {

@@ -180,7 +180,7 @@ fn notice(notice: &Notice) -> Markup {
     }
 }
 
-/// Advice for the reasons, collapsed if the result is usable without change.
+/// Renders advice for the reasons, collapsed if the result is usable without change.
 fn advice(reasons: &[Reason], open: bool) -> Markup {
     let mut advised = reasons.iter().filter(|reason| !reason.advice.is_empty()).peekable();
     html! {
@@ -244,7 +244,7 @@ fn finding(one: &Remedy) -> Markup {
     }
 }
 
-/// Pointer controls of the charts, shown if scripts run.
+/// Renders the pointer controls of the charts, shown if scripts run.
 fn how_to_look() -> Markup {
     html! {
         p class="note scripted-only" {

@@ -1,4 +1,4 @@
-//! Cases as the XML that JUnit's tools write and build servers read.
+//! Test cases as the XML that JUnit's tools write and build servers read.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ pub(crate) struct TestSuite {
     pub(crate) names: [String; 2],
     /// `2001-10-05 16:31:26 UTC`.
     pub(crate) started: String,
-    /// Seconds.
+    /// Duration in seconds.
     pub(crate) elapsed_s: f64,
     pub(crate) properties: Vec<(&'static str, String)>,
     pub(crate) cases: Vec<TestCase>,
@@ -19,7 +19,7 @@ pub(crate) struct TestSuite {
 pub(crate) struct TestCase {
     pub(crate) name: String,
     pub(crate) class: String,
-    /// Seconds, if it was run.
+    /// Duration in seconds, if it ran.
     pub(crate) elapsed_s: Option<f64>,
     pub(crate) ending: CaseEnding,
 }
@@ -89,8 +89,8 @@ fn case(case: &TestCase) -> String {
     format!("{head}>\n      {inner}\n    </testcase>\n")
 }
 
-/// Text for element content and attribute values alike; what XML 1.0 cannot hold (section 2.2)
-/// becomes U+FFFD.
+/// Escapes text for element content and attribute values alike; characters that XML 1.0 cannot
+/// contain (section 2.2) become U+FFFD.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

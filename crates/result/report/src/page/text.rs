@@ -18,7 +18,7 @@ pub(crate) const LINES: usize = 23;
 /// Style of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Uses `µ`, `·` and block characters; otherwise plain ASCII.
+    /// True for `µ`, `·` and block characters; otherwise plain ASCII.
     pub unicode: bool,
     /// The verdict's word in color (ANSI escapes).
     pub color: bool,
@@ -26,7 +26,7 @@ pub struct Style {
     pub quiet: bool,
     /// The list of quantiles as well.
     pub percentiles: bool,
-    /// Everything, instead of one screen.
+    /// True for everything instead of one screen.
     pub full: bool,
     /// Columns of the terminal; 0: the width of a page.
     pub columns: usize,
@@ -46,8 +46,8 @@ pub(crate) fn text(document: &Document, style: Style) -> String {
     finished(page, style)
 }
 
-/// Returns the document, and on a terminal that it does not fit, its result again as the last
-/// lines: the first ones have scrolled off.
+/// Returns the document. On a terminal that it does not fit, its result is repeated as the last
+/// lines, because the first ones have scrolled off.
 pub(crate) fn text_with_result(
     document: &Document,
     result: impl IntoIterator<Item = Block>,
@@ -121,7 +121,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
     }
 }
 
-/// A sentence after its lead, with colored badges.
+/// Writes a sentence after its lead, with colored badges.
 fn sentence(page: &mut Page, sentence: &Sentence) {
     let begin = page.mark();
     page.wrapped(&sentence.lead.bare(), &sentence.words.bare());
@@ -138,7 +138,8 @@ fn clause(sentence: &str) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// The word in its column and in color, then this many reasons, the first of them with advice.
+/// Writes the word in its column and in color, then this number of reasons, the first of them with
+/// advice.
 fn notice(page: &mut Page, notice: &Notice) {
     let text = match notice.sentence.as_str() {
         "" if notice.mood != Mood::Good && !notice.meaning.is_empty() => {
@@ -179,7 +180,7 @@ fn facts(page: &mut Page, list: &FactList) {
     }
 }
 
-/// A table; its name, if it has one, is the heading at the margin of its head.
+/// Writes a table; its name, if any, is the heading at the margin of its head.
 fn table(page: &mut Page, table: &DataTable, form: Forms) {
     let mut rows: Vec<Vec<String>> = Vec::new();
     if !table.bare {
@@ -201,7 +202,7 @@ const LISTED_MAX: usize = 30;
 /// Minimum width in characters that the last column of a list needs.
 const LAST_MIN: usize = 24;
 
-/// A line for each row: words are followed by one space, other cells by two.
+/// Writes a line for each row: words are followed by one space, other cells by two.
 fn listed(page: &mut Page, table: &DataTable, form: Forms) {
     let columns: Vec<&Column> = table.columns(form).map(|(_, column)| column).collect();
     let rows: Vec<Vec<String>> = table.rows.iter().map(|row| cells(table, row, form)).collect();
@@ -250,7 +251,7 @@ fn findings(page: &mut Page, all: &[Remedy]) {
     }
 }
 
-/// A line for each step with its mark in color, then its remarks, then its members.
+/// Writes a line for each step with its mark in color, then its remarks, then its members.
 fn steps(page: &mut Page, all: &[MarkedStep], depth: usize) {
     let indent = " ".repeat(depth * 2);
     for step in all {

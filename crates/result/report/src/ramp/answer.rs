@@ -82,7 +82,7 @@ pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
     }
 }
 
-/// Results of one target, the most important first: name and sentence.
+/// Returns the results of one target, the most important first: name and sentence.
 pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
     let Some(curve) = report.curves.get(row) else { return Vec::new() };
     let curve = &curve.curve();
@@ -263,7 +263,7 @@ fn knee(report: &RampRecord, row: usize, curve: &Curve) -> String {
     }
 }
 
-/// Nominal and usable capacity.
+/// Returns the nominal and the usable capacity.
 fn peak(curve: &Curve) -> Option<String> {
     let peak = curve.peak.as_ref()?;
     let interval = match peak.interval() {
@@ -340,7 +340,7 @@ pub(super) fn law(axis: Axis, curve: &Curve) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Figures of the scalability law in one line.
+/// Formats the figures of the scalability law in one line.
 fn scalability(law: &Usl) -> String {
     let with = |span: &Span| {
         let interval = span.interval().map_or_else(String::new, |(low, high)| {

@@ -13,7 +13,7 @@ use stats::{Hist, Metric, interval};
 /// Purposes that make up the curve; steps after an overload belong to none.
 const WHOLE: [Purpose; 4] = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];
 
-/// The drawn quantity against load, and the meaning of the marks.
+/// Draws the quantity against load, with the meaning of the marks.
 pub(super) fn against_load(document: &mut Document, report: &RampRecord) {
     document.add(PAGE, [section::placed("curve", "The curve")]);
     let charts = [throughput(report).into(), response(report).into(), failures(report)];
@@ -55,7 +55,7 @@ fn places(report: &RampRecord) -> Vec<f64> {
     all
 }
 
-/// As in [`levels`]: a difference below a millionth is rounding.
+/// Compares levels as in [`levels`]: a difference below a millionth is rounding.
 fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-6 * a.abs().max(b.abs())
 }
@@ -188,7 +188,7 @@ fn ranges(report: &RampRecord, x: Horizontal) -> Vec<Range> {
     ranges
 }
 
-/// Response times of all repeats of a level: histograms add, quantiles do not.
+/// Merges the response times of all repeats of a level: histograms add, quantiles do not.
 fn together(report: &RampRecord, label: usize, level: f64) -> Hist {
     let mut all = Hist::new();
     let there = |step: &&RampStepRecord| {
@@ -277,7 +277,7 @@ fn resources(report: &RampRecord) -> Option<Chart> {
 /// Number of points of the fitted law between the measured ones.
 const FIT_POINTS: usize = 60;
 
-/// Throughput against mean concurrency, with the scalability law through it.
+/// Draws throughput against mean concurrency, with the scalability law through it.
 pub(super) fn scalability(document: &mut Document, report: &RampRecord) {
     let curves = report.curves().into_iter().enumerate();
     let fits: Vec<_> = curves.filter_map(|(n, curve)| Some((n, curve.usl?))).collect();

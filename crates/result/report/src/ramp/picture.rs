@@ -17,7 +17,7 @@ const LEFT: usize = 11;
 const MARKS: [char; 16] =
     ['o', 'x', '+', '#', '@', '%', '&', '$', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 
-/// A cell of the chart, from the left and from the bottom; `None` outside.
+/// Returns a cell of the chart, from the left and from the bottom; `None` outside.
 struct Plane {
     cells: Vec<[char; WIDE]>,
     x_max: f64,
@@ -35,7 +35,7 @@ impl Plane {
     }
 }
 
-/// Empty for fewer than two loads.
+/// Draws the picture; empty for fewer than two loads.
 pub(super) fn picture(report: &RampRecord) -> Vec<Block> {
     let shown: Vec<_> =
         report.steps.iter().filter(|step| step.purpose != Purpose::Recovery).collect();
@@ -93,7 +93,7 @@ fn head(report: &RampRecord) -> String {
     parts.join("   ").chars().take(WIDTH).collect()
 }
 
-/// The ends of the axis, and the first target's knee if it fits.
+/// Draws the ends of the axis, and the first target's knee if it fits.
 fn ruler(report: &RampRecord, plane: &Plane) -> String {
     let end = load(report.axis, plane.x_max);
     let mut line = vec![' '; WIDE];

@@ -77,7 +77,7 @@ fn or_zero(value: f64) -> f64 {
 
 const AT_LEAST: &str = "at least";
 
-/// Prefixed with `at_least` if its extent is unknown.
+/// Formats the capacity, prefixed with `at_least` if its extent is unknown.
 fn capacity(axis: Axis, found: &Capacity, at_least: &str) -> String {
     match found.how {
         CapacityEnd::Bracketed => level(axis, found.at.at),

@@ -33,7 +33,7 @@ const SECTIONS: [(&str, &[Purpose]); 4] = [
 
 const BLAMES: [Blame; 4] = [Blame::Server, Blame::Path, Blame::Driver, Blame::Plan];
 
-/// All steps of each target, for a terminal.
+/// Renders all steps of each target, for a terminal.
 pub(super) fn by_purpose(document: &mut Document, report: &RampRecord) {
     for row in 0..report.labels.len() {
         let mut limited = Vec::new();
@@ -99,7 +99,7 @@ fn line(mark: &str, level: &str, cells: [&str; 6], failed: &str) -> String {
     )
 }
 
-/// `*` if the client was the limit; otherwise whether the objectives were met.
+/// Returns `*` if the client was the limit; otherwise whether the objectives were met.
 fn mark(step: &RampStepRecord) -> &'static str {
     match (step.client_limited, step.met) {
         (true, _) => "*",
@@ -130,7 +130,7 @@ fn quantile(hist: &Hist, q: f64) -> String {
     }
 }
 
-/// `12 server`, one for each blamed party.
+/// Formats `12 server`, one for each blamed party.
 fn failures(step: &RampStepRecord) -> Vec<String> {
     let describe = |blame: Blame| match blamed(step, blame) {
         0 => None,
@@ -162,7 +162,7 @@ fn legend(report: &RampRecord, row: usize, limited: &[&RampStepRecord]) -> Vec<B
     legend
 }
 
-/// All steps in run order, and each of them in full.
+/// Renders all steps in run order, and each of them in full.
 pub(super) fn steps(document: &mut Document, report: &RampRecord, read: Forms) {
     if !read.has(PAGE | MARKDOWN) {
         return;
@@ -246,7 +246,7 @@ fn step_row(report: &RampRecord, n: usize, step: &RampStepRecord) -> TableRow {
     TableRow { look, cells }
 }
 
-/// One step like a run's page, shortened.
+/// Renders one step like the page of a run, shortened.
 fn whole(report: &RampRecord, n: usize, step: &RampStepRecord) -> Details {
     let run = &step.run;
     let times = RunTimes::of(run);

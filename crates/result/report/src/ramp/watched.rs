@@ -6,8 +6,8 @@ use sample::Fullness;
 use stats::curve::Purpose;
 use units::show;
 
-/// (load, use of the server's resources) of a target's steps on the way up, in rising order; of
-/// repeats the highest. Empty if not watched.
+/// Returns (load, use of the server's resources) of a target's steps on the way up, ascending; the
+/// highest of repeats. Empty if not watched.
 pub(super) fn watched(report: &RampRecord, label: usize) -> Vec<(f64, Fullness)> {
     let mut levels: Vec<(f64, Fullness)> = Vec::new();
     for step in report.steps_of(label) {

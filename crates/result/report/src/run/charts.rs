@@ -36,15 +36,15 @@ impl Along {
         self.buckets.iter().map(|bucket| Some(of(bucket))).collect()
     }
 
-    /// Times above zero: the axis is logarithmic.
+    /// Draws times above zero, because the axis is logarithmic.
     fn times(&self, of: fn(&Bucket) -> Nanos) -> Values {
         let time = |bucket| Some(of(bucket).as_secs_f64()).filter(|time| *time > 0.0);
         self.buckets.iter().map(time).collect()
     }
 }
 
-/// Throughput, outcomes of the calls, response quantiles, the heat map and open connections along
-/// the window.
+/// Draws throughput, outcomes of the calls, response quantiles, the heat map and open connections
+/// along the window.
 pub(crate) fn over_time(along: &Along, report: &RunRecord) -> Vec<Block> {
     let length = words::span(Nanos::from_secs_f64(along.buckets[0].span_s));
     let joined = along.buckets.iter().any(|bucket| bucket.rows > 1);
@@ -107,7 +107,7 @@ fn quantiles(along: &Along, report: &RunRecord) -> Chart {
     chart
 }
 
-/// Times of events in streams; nothing without streams.
+/// Draws times of events in streams; nothing without streams.
 fn streams(along: &Along, report: &RunRecord) -> Option<Chart> {
     let of_tokens = report.bodies.streams.as_ref()?.tokens.is_some();
     let [title, first, between] = match of_tokens {
@@ -174,7 +174,7 @@ pub(super) fn client(along: &Along) -> [Block; 2] {
     [cpu.into(), slip.into()]
 }
 
-/// Response and service time by quantile.
+/// Draws response and service time by quantile.
 pub(crate) fn spectrum(report: &RunRecord, response: &Hist) -> Vec<Block> {
     let service = report.hist(RunHist::Service);
     let one = |name, look, hist| Distribution { name, look, hist };

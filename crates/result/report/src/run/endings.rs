@@ -30,7 +30,7 @@ struct StackedPart<'a> {
     count: Box<dyn Fn(&Endings) -> u64 + 'a>,
 }
 
-/// Returns `None` if nothing ended, or the outcomes were not recorded.
+/// Draws the chart; `None` if no call ended, or the outcomes were not recorded.
 pub(crate) fn chart(along: &Along) -> Option<Chart> {
     let mut whole = Endings::default();
     along.buckets.iter().for_each(|bucket| whole.merge(&bucket.endings));
@@ -88,7 +88,7 @@ fn outside<K: Copy + Ord>(counts: &[(K, u64)], keys: &[K]) -> u64 {
     others.map(|(_, count)| count).sum()
 }
 
-/// Calls that ended without a complete response: the others are counted by status.
+/// Returns the calls that ended without a complete response: the others are counted by status.
 fn without_response(endings: &Endings) -> Vec<(FailureClass, u64)> {
     let failures = endings.failures.iter().copied();
     failures.filter(|(class, _)| !class.is_of_response()).collect()
@@ -112,7 +112,7 @@ fn of_class(class: FailureClass) -> StackedPart<'static> {
     StackedPart { name: class.id().to_owned(), wanted, count: Box::new(count) }
 }
 
-/// Returns all distinct: the first ones get their natural color, the others a remaining one.
+/// Returns distinct styles: the first parts get their natural color, the others a remaining one.
 fn tones(parts: &[StackedPart<'_>]) -> Vec<Tone> {
     let mut free = TONES.to_vec();
     let mut take = |wanted: &[Tone]| {

@@ -15,7 +15,8 @@ use crate::section::{
 use crate::{Headline, RunTimes, page, words};
 use units::show;
 
-/// One page for several runs, in the order given. A single run has the page of [`crate::html`].
+/// Renders one page for several runs, in the order given. A single run has the page of
+/// [`crate::html`].
 pub fn html_of_many(runs: &[Named<'_>]) -> String {
     match runs {
         [only] => super::html(only.report),
@@ -23,7 +24,7 @@ pub fn html_of_many(runs: &[Named<'_>]) -> String {
     }
 }
 
-/// Several runs as Markdown: a column each.
+/// Renders several runs as Markdown, with a column for each.
 pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
     match runs {
         [only] => super::markdown(only.report),
@@ -31,7 +32,7 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
     }
 }
 
-/// Returns the parts for `read`; only the cheap ones for other forms.
+/// Returns the parts for `read`; for other forms, only the inexpensive ones.
 fn document(runs: &[Named<'_>], read: Forms) -> Document {
     let mut page = Document::new(format!("{} runs side by side", runs.len()));
     let name = format!("{} side by side", words::counted(runs.len() as u64, "run"));
@@ -100,7 +101,7 @@ fn table(runs: &[Named<'_>]) -> DataTable {
         .with([row("measured", &when)])
 }
 
-/// A run without a response has no times.
+/// Returns the times of a run; a run without a response has none.
 fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
     if kind == FigureKind::Time && headline.max_s <= 0.0 {
         "-".to_owned()
@@ -123,7 +124,7 @@ fn distributions(runs: &[Named<'_>], times: &[RunTimes]) -> Vec<Block> {
     }
 }
 
-/// Throughput and p99 of all runs, aligned at their starts.
+/// Draws throughput and p99 of all runs, aligned at their starts.
 fn over_time(runs: &[Named<'_>]) -> Vec<Block> {
     let rows: Vec<Vec<Bucket>> = runs
         .iter()

@@ -21,21 +21,21 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// From 0 to a round number at or above `high`.
+    /// Returns an axis from 0 to a round number at or above `high`.
     pub(crate) fn from_zero(high: f64, at: (f64, f64)) -> Scale {
         let high = if high > 0.0 { high } else { 1.0 };
         let step = round_step(high);
         Scale { low: 0.0, high: (high / step).ceil() * step, at, log: false }
     }
 
-    /// Exactly from `low` to `high`.
+    /// Returns an axis exactly from `low` to `high`.
     pub(crate) fn exact(low: f64, high: f64, at: (f64, f64)) -> Scale {
         let high = if high > low { high } else { low + 1.0 };
         Scale { low, high, at, log: false }
     }
 
-    /// Logarithmic, from at or below the least to at or above the greatest of the figures above
-    /// zero, on the marks 1, 2 and 5 of a decade.
+    /// Returns a logarithmic axis, from at or below the smallest to at or above the largest
+    /// positive figure, on the marks 1, 2 and 5 of a decade.
     pub(crate) fn log(figures: impl Iterator<Item = f64>, at: (f64, f64)) -> Scale {
         let positive = figures.filter(|figure| *figure > 0.0 && figure.is_finite());
         let ends = positive.fold(None, |ends: Option<(f64, f64)>, figure| {
@@ -72,7 +72,7 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, so that the span has 3 to 7 steps.
+/// Returns 1, 2 or 5 times a power of ten, so that the span has 3 to 7 steps.
 fn round_step(span: f64) -> f64 {
     let rough = span / 5.0;
     let decade = 10_f64.powf(rough.log10().floor());
@@ -80,7 +80,7 @@ fn round_step(span: f64) -> f64 {
     step.unwrap_or(10.0) * decade
 }
 
-/// 1, 2 and 5 of every decade from `low` to `high`.
+/// Returns 1, 2 and 5 of every decade from `low` to `high`.
 fn marks(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let all = (first..=last).flat_map(|decade| [1.0, 2.0, 5.0].map(|m| m * 10_f64.powi(decade)));

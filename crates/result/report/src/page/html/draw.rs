@@ -11,7 +11,7 @@ const DOT: f64 = 3.2;
 /// Columns of a heat map on paper; neighbors are merged.
 const COLUMNS_MAX: usize = 160;
 
-/// Returns the chart with its title and key; the script puts its own into `.plot`.
+/// Returns the chart with its title and key; the script inserts its own drawing into `.plot`.
 pub(crate) fn figure(chart: &Chart) -> Markup {
     let across = across(chart);
     let up = up(chart);
@@ -220,7 +220,7 @@ fn marked_range(range: &Range, across: &Scale, named: bool) -> Markup {
 /// Minimum width of a part, so that it is always visible.
 const PART_MIN: f64 = 1.0;
 
-/// Stacked columns, the first part at the bottom; one path for each part.
+/// Draws stacked columns, the first part at the bottom, with one path for each part.
 fn stacked(chart: &Chart, width: f64, across: &Scale, up: &Scale) -> Markup {
     let mut floors = vec![BOTTOM; chart.at.len()];
     let mut sums = vec![0.0; chart.at.len()];
@@ -255,7 +255,7 @@ fn stacked(chart: &Chart, width: f64, across: &Scale, up: &Scale) -> Markup {
     }
 }
 
-/// One path for each shade, to keep thousands of cells short.
+/// Draws one path for each shade, to keep the markup of thousands of cells short.
 fn heat(cells: &Cells, at: &[f64], across: &Scale, up: &Scale) -> Markup {
     let size = cells.columns.len().div_ceil(COLUMNS_MAX).max(1);
     let half = cells.width / 2.0;
@@ -319,7 +319,7 @@ pub(super) fn bars(all: &[u8], words: &str) -> Markup {
 const PARTS: [Tone; 6] =
     [Tone::Purple, Tone::Red, Tone::Green, Tone::Sky, Tone::Blue, Tone::Orange];
 
-/// Seconds that add up to a whole, as one bar.
+/// Draws seconds that add up to a whole as one bar.
 pub(super) fn composition(one: &Composition) -> Markup {
     let (title, parts) = (one.title, &one.parts);
     let sum: f64 = parts.iter().map(|(_, _, seconds)| seconds).sum();

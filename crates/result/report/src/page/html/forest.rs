@@ -18,11 +18,11 @@ struct ForestFrame {
     head: f64,
     /// Distance from the top of a row to its interval.
     middle: f64,
-    /// Names and values are above their intervals, not next to them.
+    /// True if names and values are above their intervals instead of next to them.
     stacked: bool,
 }
 
-/// Names left of the axis.
+/// Layout with names left of the axis.
 const BROAD: ForestFrame = ForestFrame {
     class: "broad",
     width: 912.0,
@@ -50,7 +50,7 @@ const NARROW: ForestFrame = ForestFrame {
 const REACH_MAX: f64 = 2.0;
 const FALL_MAX: f64 = 1.0;
 
-/// Each difference as a point with its interval, above the noise floor.
+/// Draws each difference as a point with its interval, above the noise floor.
 pub(super) fn figure(forest: &Forest) -> Markup {
     let rows = &forest.rows;
     let ends = rows.iter().flat_map(|one| [one.change, one.low, one.high, one.noise]);
@@ -139,7 +139,7 @@ fn percent(share: f64) -> String {
     format!("{sign}{percent} %")
 }
 
-/// Returns the interval of a difference, its point and the noise floor behind both.
+/// Draws the interval of a difference and its point, above the noise floor.
 fn interval(one: &ForestRow, y: f64, scale: &Scale, reach: f64, frame: &ForestFrame) -> Markup {
     let class = one.tone.class();
     let noise = Some(one.noise).filter(|noise| noise.is_finite());

@@ -108,7 +108,7 @@ pub(crate) fn page(title: &str, head: &Bar, body: &Markup, plots: Plots) -> Stri
     .into_string()
 }
 
-/// JSON without characters that HTML reads as tags or entities, or scripts read as line ends.
+/// Escapes JSON characters that HTML parses as tags or entities, or scripts as line ends.
 fn harmless(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -122,8 +122,8 @@ fn harmless(json: &str) -> String {
     out
 }
 
-/// Allows no external resources, and of the page itself only the style sheet and the script with
-/// these hashes.
+/// Returns a policy without external resources; of the page itself, it permits only the style sheet
+/// and the script with these hashes.
 fn policy() -> String {
     let hash = |text: &str| base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
     format!(

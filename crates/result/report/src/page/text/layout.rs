@@ -16,7 +16,7 @@ pub(crate) struct Page {
 pub(crate) use crate::section::LABEL;
 
 impl Page {
-    /// Layout for a terminal of this many columns, up to a readable line length.
+    /// Returns the layout for a terminal of this many columns, up to a readable line length.
     pub(crate) fn for_columns(columns: usize) -> Page {
         Page { width: columns.clamp(WIDTH, COLUMNS_MAX), ..Page::default() }
     }
@@ -63,13 +63,13 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// A blank line and a heading.
+    /// Writes a blank line and a heading.
     pub(crate) fn heading(&mut self, text: &str) {
         self.blank();
         self.line(text);
     }
 
-    /// `prefix`, then the words of `text`; further lines are indented by the prefix's width.
+    /// Writes `prefix`, then the words of `text`; further lines are indented by the prefix's width.
     pub(crate) fn wrapped(&mut self, prefix: &str, text: &str) {
         let indent = prefix.chars().count();
         let mut line = prefix.to_owned();
@@ -94,13 +94,13 @@ impl Page {
         self.line(&line);
     }
 
-    /// A label in its column and wrapped text next to it.
+    /// Writes a label in its column, with wrapped text next to it.
     pub(crate) fn fact(&mut self, label: &str, text: &str) {
         self.wrapped(&format!("{label:<LABEL$}"), text);
     }
 
-    /// Rows whose first cell is text and whose others are right-aligned numbers. If a row is too
-    /// wide, the gaps shrink, then the first column.
+    /// Writes rows whose first cell is text and whose others are right-aligned numbers. If a row is
+    /// too wide, the gaps shrink, then the first column.
     pub(crate) fn table(&mut self, rows: &[Vec<String>]) {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
@@ -125,7 +125,7 @@ impl Page {
         }
     }
 
-    /// A table whose first header cell is at the margin, as the section's heading.
+    /// Writes a table whose first header cell is at the margin, as the section's heading.
     pub(crate) fn headed(&mut self, rows: &[Vec<String>]) {
         let mut table = self.alike();
         table.table(rows);

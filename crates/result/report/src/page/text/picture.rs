@@ -21,15 +21,15 @@ pub(crate) fn is_bar(c: char) -> bool {
 /// Minimum width of a bar before the counts are omitted.
 const BAR_MIN: usize = 12;
 
-/// The picture after its margin.
+/// Draws the picture after its margin.
 pub(super) fn histogram(page: &mut Page, hist: &Hist, rows_max: usize) {
     let lines = histogram_lines(hist, page.width() - MARGIN, rows_max);
     lines.iter().for_each(|line| page.line(&format!("{:MARGIN$}{line}", "")));
 }
 
-/// Response times in classes, a line with a bar for each: at most `rows_max` lines of `columns`
-/// characters. If these are few, the counts are omitted and the shares remain. Nothing for fewer
-/// than two calls.
+/// Draws response times in classes, a line with a bar for each: at most `rows_max` lines of
+/// `columns` characters. In few columns, the counts are omitted and the shares remain. Draws
+/// nothing for fewer than two calls.
 pub fn histogram_lines(hist: &Hist, columns: usize, rows_max: usize) -> Vec<String> {
     if hist.count() < 2 || rows_max < 2 {
         return Vec::new();
@@ -75,7 +75,7 @@ fn left_aligned(cells: Vec<String>) -> Vec<String> {
     cells.into_iter().map(|cell| format!("{cell:<widest$}")).collect()
 }
 
-/// For cells of equal width.
+/// Draws cells of equal width.
 fn wide(cells: &[String]) -> usize {
     cells.first().map_or(0, |cell| cell.chars().count())
 }
@@ -97,10 +97,10 @@ const TAIL_SHARE_MAX: f64 = 0.01;
 /// Ends of the classes of a decade, the finest first.
 const STEPS: [&[u64]; 3] = [&[1, 2, 5], &[1, 3], &[1]];
 
-/// (upper end, count) of each class from the fastest call to the slowest: 1, 2 and 5 of each
-/// decade, if `rows_max` rows can show them with only a tail sharing a row; otherwise fewer ends
-/// per decade. If even whole decades are too many, the two outermost classes of an end are merged
-/// repeatedly, at the end where fewer calls lose their class.
+/// Returns (upper end, count) of each class from the fastest call to the slowest: 1, 2 and 5 of
+/// each decade, if `rows_max` rows can show them with only a tail sharing a row; otherwise fewer
+/// ends per decade. If even whole decades are too many, the two outermost classes of an end are
+/// merged repeatedly, at the end where fewer calls lose their class.
 pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
     let steps = STEPS.iter().find(|steps| rows_with(hist, steps) <= rows_max);
     let mut rows = all_classes(hist, steps.unwrap_or(&STEPS[STEPS.len() - 1]));
@@ -158,8 +158,7 @@ fn all_classes(hist: &Hist, steps: &[u64]) -> Vec<(Nanos, u64)> {
     rows
 }
 
-/// Returns the upper ends from the one at or above the fastest call to the one at or above the
-/// slowest.
+/// Returns the upper ends of the classes, from that of the fastest call to that of the slowest.
 fn ends(hist: &Hist, steps: &[u64]) -> Vec<Nanos> {
     let (low, high) = (hist.quantile(0.0).max(Nanos(1)), hist.max().max(Nanos(1)));
     let decades = (0..=13).map(|power| 10u64.pow(power));
@@ -218,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Most calls in 100 µs to 2 ms, single ones far above.
+    /// Most calls take 100 µs to 2 ms, single ones far longer.
     #[test]
     fn few_rows_show_where_the_calls_are() {
         let us = Nanos::from_micros;
@@ -259,7 +258,7 @@ mod tests {
         assert!(lines[2].starts_with("1 ms to 100 ms "), "{lines:?}");
     }
 
-    /// Two modes in few rows: a row that held several classes would look like a mode.
+    /// Two modes in few rows: a row with several classes would look like a mode.
     #[test]
     fn few_rows_have_wider_classes_and_no_lumps() {
         let us = Nanos::from_micros;

@@ -10,7 +10,7 @@ pub(crate) fn ascii_level(bar: char) -> Option<char> {
     LEVELS.iter().position(|level| *level == bar).map(|level| ASCII_LEVELS[level])
 }
 
-/// A row followed by its ends.
+/// Draws a row followed by its ends.
 pub(super) fn line(row: &Spark) -> String {
     let top = row.values.iter().copied().fold(0.0, f64::max);
     let bar = |value: &f64| {
