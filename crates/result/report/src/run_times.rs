@@ -1,4 +1,4 @@
-//! Data that many parts of an output take from a run's histograms, computed once per output.
+//! Data from a run's histograms for many parts of an output, computed once per output.
 
 use record::run::RunRecord;
 use stats::{Doubt, Hist};
@@ -7,7 +7,7 @@ use stats::{Doubt, Hist};
 pub(crate) struct RunTimes {
     /// Headline: succeeded and timed out.
     pub(crate) response: Hist,
-    /// The part that may be the client's lateness; `None` if that was not recorded.
+    /// Part that may be the client's lateness; `None` if that was not recorded.
     pub(crate) doubt: Option<Doubt>,
 }
 

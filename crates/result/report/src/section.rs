@@ -93,7 +93,7 @@ pub(crate) enum Block {
     Title(Title),
     Heading(Heading),
     Sentence(Sentence),
-    /// Information needed before trusting anything below.
+    /// Information that a reader needs before trusting the figures below.
     Caution(Caution),
     /// True if a requested objective holds, in text and Markdown.
     Checked {
@@ -130,7 +130,7 @@ pub(crate) enum Block {
     HowToLook,
     /// Collapsed by default.
     Details(Details),
-    /// When and where it was measured.
+    /// Place and time of the measurement.
     Foot(String),
 }
 
@@ -194,12 +194,12 @@ pub(crate) enum Mood {
 /// A summary word, its meaning, and the reasons for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notice {
-    /// Subject of the word: `Measurement`; empty: nothing precedes the word.
+    /// Subject of the word, such as `Measurement`; empty for none.
     pub(crate) label: &'static str,
     pub(crate) mood: Mood,
     /// Word in color.
     pub(crate) word: String,
-    /// A whole sentence that starts with the word; empty: the word alone.
+    /// Complete sentence that starts with the word; empty for only the word.
     pub(crate) sentence: String,
     /// Meaning of the word, shown if there is room.
     pub(crate) meaning: &'static str,
@@ -229,7 +229,7 @@ pub(crate) struct Reason {
 /// Labels with a sentence each; an empty label continues the previous fact.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FactList {
-    /// In text: blanks before a label, and the width of the column of labels.
+    /// In text, blanks before a label, and the width of the column of labels.
     pub(crate) indent: usize,
     pub(crate) width: usize,
     pub(crate) rows: Vec<(String, Words)>,
@@ -238,7 +238,7 @@ pub(crate) struct FactList {
 /// A step, whether it succeeded, and remarks on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MarkedStep {
-    /// `None` means not tried.
+    /// Whether it was met; `None` if it was not tried.
     pub(crate) met: Option<bool>,
     pub(crate) name: String,
     /// Duration.
@@ -256,7 +256,7 @@ pub(crate) struct Tile {
     pub(crate) sub: String,
 }
 
-/// A requirement, whether it is met, and its figure.
+/// Requirement, whether it is met, and its figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     pub(crate) mood: Mood,
@@ -295,7 +295,7 @@ pub(crate) struct Details {
     pub(crate) id: String,
     pub(crate) open: bool,
     pub(crate) summary: Words,
-    /// Prefix of the names of the charts within, which makes them unique.
+    /// Prefix that makes the names of the charts within unique.
     pub(crate) charts: String,
     pub(crate) body: Document,
 }
@@ -315,7 +315,7 @@ pub(crate) enum Inline {
     Link(String, String),
     /// A command to copy: lines of text do not break in it.
     Command(String),
-    /// Readable bytes: in one line, and in separate lines if there is room.
+    /// Readable bytes: in one line, or in separate lines if there is room.
     Bytes {
         line: String,
         lines: String,
@@ -419,14 +419,14 @@ pub(crate) fn led(lead: &str, voice: Voice, words: impl Into<Words>) -> Block {
     Block::Sentence(Sentence { lead: lead.into(), voice, words: words.into() })
 }
 
-/// Facts of a report: labels in a column of 14 characters.
+/// Returns facts of a report, with labels in a column of 14 characters.
 pub(crate) fn facts<L: Into<String>, W: Into<Words>>(
     rows: impl IntoIterator<Item = (L, W)>,
 ) -> Block {
     aligned(0, LABEL, rows)
 }
 
-/// Facts in text after `indent` blanks, their labels in a column of `width` characters.
+/// Returns facts in text after `indent` blanks, with labels in a column of `width` characters.
 pub(crate) fn aligned<L: Into<String>, W: Into<Words>>(
     indent: usize,
     width: usize,

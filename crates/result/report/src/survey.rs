@@ -21,7 +21,7 @@ pub fn json(record: &SurveyRecord) -> String {
     record::document::printed(record)
 }
 
-/// Returns the table of software as `uniq -c` prints it, then what is known of each server.
+/// Returns the table of software as `uniq -c` prints it, then the results for each server.
 pub fn text(record: &SurveyRecord, style: Style) -> String {
     page::text::text(&document(record), style)
 }
@@ -194,8 +194,8 @@ pub fn csv(record: &SurveyRecord) -> String {
     out
 }
 
-/// Returns a printable cell. One that a spreadsheet would take for a formula gets a leading blank:
-/// a server's claim must not be executed.
+/// Returns a printable cell. A cell that a spreadsheet would treat as a formula gets a leading
+/// blank: a server's claim must not be executed.
 fn cell(text: &str) -> String {
     let plain = printable(text, 1_000);
     let formula = plain.starts_with(['=', '+', '-', '@']);

@@ -39,7 +39,7 @@ fn validator_of(name: &str) -> jsonschema::Validator {
     options.build(&schema_of(name)).expect("the schema is one")
 }
 
-/// The document is valid, and the schema describes each of its keys.
+/// Checks that the document is valid, and that the schema describes each of its keys.
 #[track_caller]
 fn fits_its_schema(name: &str, document: &str) {
     let document: Value = serde_json::from_str(document).expect("the document is JSON");

@@ -127,7 +127,7 @@ fn head(document: &mut Document, record: &TortureRecord) {
     document.add(Forms::MARKDOWN, [Block::List(list)]);
 }
 
-/// Returns what kept cases from running, one sentence each.
+/// Returns the reasons why cases did not run, one sentence each.
 fn remarks(record: &TortureRecord) -> impl Iterator<Item = String> {
     let early = record.ended_early.as_ref().map(|why| format!("It ended early: {why}."));
     let no_post =
@@ -226,7 +226,7 @@ fn places(document: &mut Document, record: &TortureRecord) {
     );
 }
 
-/// Adds expiry and reason of each waived finding; text has those that need attention.
+/// Adds expiry and reason of each waived finding; text has only those that need attention.
 fn waivers(document: &mut Document, record: &TortureRecord) {
     let describe = |what: String, word: Option<&str>| -> Words {
         let word = word.map_or(String::new(), |word| format!(" ({word})"));
@@ -274,7 +274,7 @@ fn habits(document: &mut Document, record: &TortureRecord) {
     }
 }
 
-/// Adds what was skipped or inconclusive, and why; cases with the same reason together.
+/// Adds skipped and inconclusive cases with their reasons; cases with the same reason are combined.
 fn untested(document: &mut Document, record: &TortureRecord) {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for case in &record.cases {

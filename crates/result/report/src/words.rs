@@ -10,7 +10,7 @@ use stats::State;
 pub(crate) use units::show::safe;
 use units::{Nanos, show};
 
-/// `200, 612 B, HTTP/1.1, server nginx, in 412 µs`.
+/// Formats `200, 612 B, HTTP/1.1, server nginx, in 412 µs`.
 pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
     let call = report.first_call.as_ref()?;
     let mut parts = Vec::new();
@@ -39,7 +39,7 @@ pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
     })
 }
 
-/// HTTP/3 offers of Alt-Svc (RFC 7838 section 3) to clients of another version.
+/// Returns the HTTP/3 offers of Alt-Svc (RFC 7838 section 3) to clients of another version.
 fn offer(version: &str, field: &str) -> Option<String> {
     let named = |entry: &str| entry.trim_start().starts_with("h3=");
     let offered = version != "3" && field.split(',').any(named);
@@ -143,7 +143,7 @@ pub(crate) fn capitalised(text: &str) -> String {
     first.unwrap_or_default()
 }
 
-/// Three digits, for figures that are neither time nor rate.
+/// Formats three digits, for figures that are neither time nor rate.
 pub(crate) fn figure(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "-".to_owned(),

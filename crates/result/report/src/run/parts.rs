@@ -28,7 +28,7 @@ pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
     asked
 }
 
-/// Target, load, first call, machine.
+/// Renders target, load, first call and machine.
 pub(super) fn what_was_done(report: &RunRecord) -> [Block; 1] {
     let mut done = asked(report, usize::MAX);
     done.extend(report.path.iter().map(|path| ("Through", crate::path::asked(path))));
@@ -52,7 +52,7 @@ fn stopped(report: &RunRecord) -> Vec<Fact> {
     why
 }
 
-/// Throughput, and the loads to compare it with.
+/// Renders throughput, and the loads to compare it with.
 pub(super) fn headline(report: &RunRecord) -> [Block; 1] {
     let mut facts = vec![throughput(report), failed(report, false)];
     facts.extend(score(report));
@@ -152,7 +152,8 @@ pub(super) fn marks(report: &RunRecord) -> Option<Block> {
     (!results.is_empty()).then(|| Block::Marks(results.iter().map(mark).collect()))
 }
 
-/// Response times as a table with what its words mean, by classes, and by quantile, side by side.
+/// Renders response times as a table with the meaning of its words, by classes, and by quantile,
+/// side by side.
 pub(super) fn distribution(report: &RunRecord, all: &RunTimes, bars: usize) -> Block {
     let times = of_page(|document| super::tables::times(document, Forms::PAGE, report, all));
     let picture = histogram(&all.response, bars).into_iter().map(|block| match block {
@@ -182,7 +183,7 @@ pub(super) fn endings(report: &RunRecord) -> Block {
     Block::Grid(filled([came, failed]))
 }
 
-/// The same, and the objectives as a table.
+/// Renders the same figures in short, with the objectives as a table.
 pub(super) fn in_short(report: &RunRecord, response: &Hist) -> Block {
     let mut rows = vec![
         ["Throughput".to_owned(), show::rate(report.throughput_per_s)],
@@ -213,7 +214,7 @@ fn judged(undecided: bool, met: bool) -> TableCell {
     }
 }
 
-/// `--slo`: the objectives, and whether they are met.
+/// Renders `--slo`: the objectives, and whether they are met.
 pub(super) fn objectives(document: &mut Document, forms: Forms, report: &RunRecord) {
     if report.slo.is_empty() {
         return;
@@ -281,7 +282,7 @@ pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
 /// Lines of a failed response in text.
 const SAMPLE_LINES_MAX: usize = 8;
 
-/// Content of the first failed responses of each kind.
+/// Renders the content of the first failed responses of each kind.
 pub(super) fn failed_responses(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.bodies.failed_responses;
     if all.is_empty() {
@@ -312,7 +313,7 @@ pub(super) fn failed_responses(document: &mut Document, forms: Forms, report: &R
     }
 }
 
-/// due = succeeded + failed + timed out + dropped + abandoned + lost.
+/// Renders due = succeeded + failed + timed out + dropped + abandoned + lost.
 pub(crate) fn outcomes(document: &mut Document, forms: Forms, report: &RunRecord) {
     let counts = &report.outcomes;
     let share = |n: u64| show::share(figures::ratio(n as f64, counts.due as f64));
@@ -406,12 +407,12 @@ fn spark(
     Spark { label, values, ends: format!("{} .. {}", shown(low), shown(top)) }
 }
 
-/// Connections, bytes, client and the like, a line or two each.
+/// Returns facts on connections, bytes, client and the like, a line or two each.
 pub(super) fn all_facts(report: &RunRecord) -> Block {
     fact_list(facts::facts(report).into_iter().chain(facts::of_client(report)))
 }
 
-/// The one-line facts, the first call, the machine, and the plan.
+/// Renders the one-line facts, the first call, the machine, and the plan.
 pub(super) fn details(document: &mut Document, report: &RunRecord) {
     let mut all: Vec<Fact> = score(report).into_iter().take(1).collect();
     all.extend(facts::facts(report));

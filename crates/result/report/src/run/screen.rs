@@ -76,8 +76,9 @@ const MORE: [fn(&mut Detail); 14] = [
     |detail| detail.findings = (usize::MAX, usize::MAX),
 ];
 
-/// As much as fits; everything if the list of quantiles is requested. `empty`: a page for the
-/// terminal. `closing`: lines at its end, omitted from a page that fills the screen alone.
+/// Renders as much as fits; everything if the list of quantiles is requested. `empty`: a page for
+/// the terminal. `closing`: lines at its end, omitted from a page that fills the screen without
+/// them.
 pub(super) fn screen(
     empty: Page,
     report: &RunRecord,
@@ -133,7 +134,7 @@ fn composed(
     page
 }
 
-/// Figures to the left, the histogram and findings to the right.
+/// Renders figures to the left, the histogram and findings to the right.
 fn beside(
     mut page: Page,
     report: &RunRecord,
@@ -157,14 +158,14 @@ fn beside(
     page
 }
 
-/// Conduct of the server, and the verdict.
+/// Renders the conduct of the server, and the verdict.
 fn head(report: &RunRecord, detail: Detail) -> Document {
     let mut document = Document::default();
     document.add(SCREEN, [conduct(&report.server), verdict(&report.verdict, detail.causes)]);
     document
 }
 
-/// Everything above the histogram, except the head.
+/// Renders everything above the histogram, except the head.
 fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> Document {
     let mut document = Document::default();
     let mut lines = parts::asked(report, detail.asked);
@@ -218,7 +219,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     document
 }
 
-/// Number of findings, where none of them fits.
+/// States the number of findings, if none of them fits.
 fn unshown(hidden: usize) -> Option<Block> {
     let them = if hidden == 1 { "it" } else { "them" };
     let counted = counted(hidden as u64, "finding");

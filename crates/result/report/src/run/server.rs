@@ -9,7 +9,7 @@ use sample::{SutRow, SutSeries};
 
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// Merges several rows into one point.
+/// Several rows merged into one point.
 type SutPoint<'a> = &'a [SutRow];
 
 /// Returns the server's resources along the window; empty for fewer than two readings. `x`: the
@@ -121,8 +121,8 @@ pub(crate) struct Watched {
     pub(crate) levels: Vec<(f64, sample::Fullness)>,
 }
 
-/// Shares of the server's resources in use, against load; `None` if none are known. `chart`: empty,
-/// with its places.
+/// Draws the shares of the server's resources in use, against load; `None` if none are known.
+/// `chart`: empty, with its positions.
 pub(crate) fn against_load(mut chart: Chart, all: &[Watched]) -> Option<Chart> {
     type Resource = (&'static str, Dash, fn(&sample::Fullness) -> f64);
     const RESOURCES: [Resource; 4] = [

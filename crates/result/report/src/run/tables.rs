@@ -10,17 +10,17 @@ use record::run::{MetricRecord, RunHist, StepStreamsRecord, UrlRecord};
 use stats::{Doubt, Estimate, Hist, quantile_name, samples_needed};
 use units::{Nanos, show};
 
-/// Maximum rows of the per-URL table; the last holds all others.
+/// Maximum number of rows of the per-URL table; the last row is all others.
 pub(super) const URLS_MAX: usize = 11;
 /// Rows of the table if it has steps of journeys.
 pub(super) const STEPS_MAX: usize = 25;
-/// Sentences on journeys.
+/// Maximum number of sentences on journeys.
 const NOTES_MAX: usize = 20;
 const FIRST_NOTES_MAX: usize = 3;
 
 const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Response time, the part that may be the client's lateness, and service time.
+/// Renders response time, the part of it that may be the client's lateness, and service time.
 fn main_table(report: &RunRecord, all: &RunTimes) -> DataTable {
     let count = Column::from("calls").only(Forms::PAGE);
     let columns = ["", "p50", "p90", "p99", "p99.9", "max", "mean"].map(Column::from);
@@ -30,7 +30,7 @@ fn main_table(report: &RunRecord, all: &RunTimes) -> DataTable {
         .with([times_row("service time", &report.hist(RunHist::Service))])
 }
 
-/// Response time only, and how much of it may be the client's lateness.
+/// Renders only the response time, and the part that may be the client's lateness.
 pub(super) fn brief(document: &mut Document, report: &RunRecord, all: &RunTimes) {
     if report.outcomes.done() > 0 {
         let mut table = main_table(report, all);
@@ -40,8 +40,8 @@ pub(super) fn brief(document: &mut Document, report: &RunRecord, all: &RunTimes)
     }
 }
 
-/// The table of the first screen; without `all`, neither the legend of its marks nor service times
-/// that equal the response times.
+/// Renders the table of the first screen; without `all`, it has neither the legend of its marks nor
+/// service times that equal the response times.
 pub(super) fn first(document: &mut Document, report: &RunRecord, known: &RunTimes, all: bool) {
     if report.outcomes.done() == 0 {
         return;
@@ -55,7 +55,7 @@ pub(super) fn first(document: &mut Document, report: &RunRecord, known: &RunTime
     document.add(Forms::SCREEN, marks(&known.response).filter(|_| all));
 }
 
-/// The same with the slip between them and explanations.
+/// Renders the times with the slip between them and explanations.
 pub(crate) fn times(document: &mut Document, forms: Forms, report: &RunRecord, all: &RunTimes) {
     if report.outcomes.done() == 0 {
         return;
@@ -112,7 +112,7 @@ fn times_row(label: &str, hist: &Hist) -> TableRow {
 }
 
 /// Returns the bound on the client's lateness in each figure; `None` if it changes none of them. A
-/// bound also holds for the quantiles above, so the row rises.
+/// bound is also valid for the quantiles above, so the row rises.
 fn lateness_row(doubt: &Doubt) -> Option<TableRow> {
     let quantiles = || HEAD.iter().map(|(_, quantile)| *quantile).chain([1.0]);
     let shown = quantiles().any(|quantile| doubt.shows(quantile));
@@ -162,7 +162,7 @@ pub(super) fn spectrum(report: &RunRecord, all: &RunTimes) -> [Block; 3] {
     [heading("Quantiles"), Block::Table(table.with(rows)), led("  ", Voice::Note, note)]
 }
 
-/// The parts of service time, and the server's own timings.
+/// Renders the parts of service time, and the server's own timings.
 pub(super) fn phases(document: &mut Document, forms: Forms, report: &RunRecord) {
     let names = ["dns", "connect", "tls", "first byte", "transfer"];
     let phases = parts_table("Phases", "Phases", &facts::phases(report, names));
@@ -178,7 +178,7 @@ pub(super) fn phases(document: &mut Document, forms: Forms, report: &RunRecord) 
     }
 }
 
-/// Times of events in streams.
+/// Renders times of events in streams.
 pub(super) fn streams(document: &mut Document, forms: Forms, report: &RunRecord) {
     let table = parts_table("Streams", "Streams of events", &facts::streams::times(report));
     let note = "The time to the first event counts from the instant a call was due. Events that one read \
@@ -188,7 +188,7 @@ pub(super) fn streams(document: &mut Document, forms: Forms, report: &RunRecord)
     document.add(forms & Forms::PAGE, note);
 }
 
-/// Streams of each step, if there are several.
+/// Renders the streams of each step, if there are several.
 pub(super) fn step_streams(document: &mut Document, forms: Forms, report: &RunRecord) {
     let steps = report.bodies.streams.as_ref().map_or(&[][..], |streams| &streams.steps);
     let row = |step: &StepStreamsRecord| {
@@ -206,7 +206,7 @@ pub(super) fn step_streams(document: &mut Document, forms: Forms, report: &RunRe
     document.add(forms, (steps.len() > 1).then_some(Block::Table(table)));
 }
 
-/// Times of WebSockets.
+/// Renders the times of WebSockets.
 pub(super) fn messages(document: &mut Document, forms: Forms, report: &RunRecord) {
     document.add(forms, parts_table("WebSocket", "WebSocket", &facts::messages::times(report)));
 }
@@ -246,7 +246,7 @@ pub(super) fn each_run(document: &mut Document, forms: Forms, report: &RunRecord
     document.add(forms, [Block::Table(DataTable::new(columns).named("Runs", "Runs").with(rows))]);
 }
 
-/// The means across runs; without `all`, only the main ones.
+/// Renders the means across runs; without `all`, only the main ones.
 pub(super) fn across_runs(document: &mut Document, forms: Forms, report: &RunRecord, all: bool) {
     let mut estimates = figures::estimates(&report.runs);
     estimates.retain(|(name, ..)| all || ACROSS_MOST.contains(name));
@@ -280,7 +280,7 @@ pub(super) fn rows_max(report: &RunRecord) -> usize {
     if report.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
 }
 
-/// The most called URLs, at most `rows_max` rows including one for all others.
+/// Renders the most called URLs, at most `rows_max` rows including one for all others.
 pub(super) fn per_url(document: &mut Document, forms: Forms, report: &RunRecord, rows_max: usize) {
     let urls = &report.per_url;
     if urls.is_empty() || rows_max == 0 {
@@ -333,7 +333,7 @@ pub(super) fn per_url(document: &mut Document, forms: Forms, report: &RunRecord,
     document.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
 }
 
-/// Steps combined by their tags.
+/// Renders steps combined by their tags.
 pub(super) fn by_tag(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.by_tag;
     let hists: Vec<Hist> = all.iter().map(|row| report.hist_of_tag(row)).collect();
@@ -384,7 +384,7 @@ pub(super) fn clients(document: &mut Document, forms: Forms, report: &RunRecord)
     document.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
 }
 
-/// Several loads at once.
+/// Renders several simultaneous loads.
 pub(super) fn scenarios(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.parts.by_scenario;
     let name = |row: &record::run::ScenarioRecord| words::printable(&row.name, 60);
@@ -406,7 +406,7 @@ pub(super) fn scenarios(document: &mut Document, forms: Forms, report: &RunRecor
     document.add(forms, all.iter().map(load));
 }
 
-/// Steps that belong together, and observations of users in addition to their calls.
+/// Renders journeys, and observations of users in addition to their calls.
 pub(super) fn journeys(document: &mut Document, forms: Forms, report: &RunRecord) {
     let Some(journeys) = &report.journeys else { return };
     let all = &journeys.transactions;
@@ -434,7 +434,7 @@ pub(super) fn journeys(document: &mut Document, forms: Forms, report: &RunRecord
     document.add(forms, (more > 0).then(|| describe(format!("{more} more in the JSON"))));
 }
 
-/// Omissions of an import, so that readers of the result know them too.
+/// Renders omissions of an import, so that readers of the result know them too.
 pub(super) fn not_imported(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.plan.plan().not_imported;
     if all.is_empty() {
@@ -447,7 +447,7 @@ pub(super) fn not_imported(document: &mut Document, forms: Forms, report: &RunRe
     document.add(forms, (more > 0).then(|| describe(format!("{more} more in the plan"))));
 }
 
-/// The first observations of users, if there is no room for more.
+/// Renders the first observations of users, if there is no room for more.
 pub(super) fn first_notes(document: &mut Document, forms: Forms, report: &RunRecord) {
     let Some(journeys) = &report.journeys else { return };
     let notes = journeys.notes();
@@ -523,8 +523,8 @@ fn over_time(row: &UrlRecord) -> TableCell {
 /// Bars of a small histogram.
 const BARS: usize = 24;
 
-/// Times as a small histogram on a logarithmic axis. The height of a bar is the root of its count, so
-/// that a thin tail is visible.
+/// Draws times as a small histogram on a logarithmic axis. The height of a bar is the root of its
+/// count, so that a thin tail is visible.
 fn shape(times: &Hist, (low, high): (Nanos, Nanos)) -> TableCell {
     if times.is_empty() {
         return "-".into();

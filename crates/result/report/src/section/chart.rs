@@ -1,5 +1,5 @@
 //! Content of a chart, defined once: drawn as SVG for paper and for readers without script, and
-//! passed as data to the script that draws the same with a cursor and zoom.
+//! passed as data to the script that draws it with a cursor and zoom.
 
 use crate::words;
 use serde::Serialize;
@@ -66,7 +66,7 @@ pub(crate) enum Tone {
     Red,
     /// Color of text next to the figures.
     Soft,
-    /// The color of the text itself.
+    /// The color of the text.
     Ink,
 }
 
@@ -74,7 +74,7 @@ impl Tone {
     const ALL: [Tone; 6] =
         [Tone::Blue, Tone::Orange, Tone::Green, Tone::Purple, Tone::Sky, Tone::Red];
 
-    /// Color and dashes of the nth of many.
+    /// Returns color and dashes of the nth of many.
     pub(crate) fn nth(n: usize) -> (Tone, Dash) {
         let dash = [Dash::None, Dash::Long, Dash::Short][n / Tone::ALL.len() % 3];
         (Tone::ALL[n % Tone::ALL.len()], dash)
@@ -114,7 +114,7 @@ pub(crate) enum Dots {
     Joined,
     /// Not marked, and joined across positions without a value.
     Bridged,
-    /// Marked, not joined.
+    /// Points that are marked but not joined.
     Alone,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Line {
     pub(crate) dash: Dash,
     pub(crate) values: Values,
     pub(crate) thin: bool,
-    /// Filled down to the axis.
+    /// True if the area down to the axis is filled.
     pub(crate) area: bool,
     pub(crate) dots: Dots,
     /// Points that are only marked, because they do not describe the server.
@@ -183,7 +183,7 @@ impl Line {
 pub(crate) struct Range {
     pub(crate) name: String,
     pub(crate) tone: Tone,
-    /// A line here, if any.
+    /// Position of a line, if any.
     pub(crate) at: Option<f64>,
     pub(crate) low: f64,
     pub(crate) high: f64,
@@ -211,8 +211,8 @@ impl Cells {
         (stats::Spread::ends_s(low).0, stats::Spread::ends_s(high).1)
     }
 
-    /// From 1, a single call, to [`SHADES`], the most in one cell; logarithmic, so that one slow
-    /// call among thousands of fast ones is visible.
+    /// Shade from 1, a single call, to [`SHADES`], the most calls in a cell; logarithmic, so that
+    /// one slow call among thousands of fast ones is visible.
     pub(crate) fn shade(count: u64, most: u64) -> usize {
         let part = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
         ((part * SHADES as f64).ceil() as usize).clamp(1, SHADES)
@@ -223,7 +223,7 @@ pub(crate) const SHADES: usize = 7;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
-    /// Unique in the page.
+    /// Id, unique in the page.
     pub(crate) id: String,
     pub(crate) title: String,
     /// Alternative text.
@@ -335,7 +335,7 @@ fn row(values: &[Option<f64>]) -> Values {
     values.iter().map(|value| value.and_then(finite)).collect()
 }
 
-/// A missing end, such as that of a capacity that was never missed, is null.
+/// Converts a missing end, such as that of a capacity that was never missed, to null.
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then(|| digits(value))
 }

@@ -22,6 +22,6 @@ pub(crate) struct ForestRow {
     pub(crate) high: f64,
     /// The interval as text: `+5.9 to +8.2 %`.
     pub(crate) interval: String,
-    /// The first side's difference from itself.
+    /// Difference of the first side from itself.
     pub(crate) noise: f64,
 }

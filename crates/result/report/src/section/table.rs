@@ -13,11 +13,11 @@ pub(crate) struct DataTable {
     pub(crate) bare: bool,
     /// Readers of a page may sort it.
     pub(crate) sortable: bool,
-    /// As wide as its cells, not as the page.
+    /// True if it is as wide as its cells instead of the page.
     pub(crate) narrow: bool,
     /// Readers of a page may filter rows by the words in this column.
     pub(crate) chosen_by: Option<usize>,
-    /// In text without its head, left-aligned columns, the last wrapped.
+    /// True if text omits its head and left-aligns its columns, the last wrapped.
     pub(crate) listed: bool,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<TableRow>,
@@ -28,7 +28,7 @@ pub(crate) struct Column {
     pub(crate) head: String,
     pub(crate) kind: ColumnKind,
     pub(crate) forms: Forms,
-    /// In a list of text: minimum number of characters.
+    /// Minimum number of characters in a list of text.
     pub(crate) least: usize,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum RowLook {
     /// Part of the row above.
     Part,
     Sum,
-    /// Summary of all omitted rows: it stays the last, however the others are sorted.
+    /// Summary of all omitted rows, which stays the last in any sorting.
     Rest,
     /// Excluded from all figures.
     SetAside,
@@ -152,7 +152,7 @@ impl Column {
         Column { least, ..self }
     }
 
-    /// Only in these forms.
+    /// Restricts it to these forms.
     pub(crate) fn only(self, forms: Forms) -> Column {
         Column { forms, ..self }
     }

@@ -27,7 +27,7 @@ fn merged_runs_have_the_quantiles_of_one_and_not_their_mean() {
     assert!((headline.max_s - slow.total.response().max().as_secs_f64()).abs() < 1e-12);
 }
 
-/// `-n` with `--rate`: 4,000 calls that fall due within 8 of the window's 10 seconds.
+/// `-n` with `--rate`: 4,000 calls that are due within 8 of the window's 10 seconds.
 #[test]
 fn a_counted_rate_is_taken_over_the_time_that_it_needs() {
     let mut report = fixtures::troubled();

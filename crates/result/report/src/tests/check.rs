@@ -93,7 +93,7 @@ fn no_line_exceeds_the_page_or_controls_the_terminal() {
     }
 }
 
-/// Neither bidirectional controls nor invisible characters reach a terminal unescaped.
+/// Bidirectional controls and invisible characters reach a terminal only as escapes.
 #[test]
 fn server_text_cannot_rewrite_a_line() {
     let (name, got) = ("a \u{202e}olleh", "x\u{2066}y\u{200b}z\u{feff}");

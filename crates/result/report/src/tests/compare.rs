@@ -21,7 +21,7 @@ fn the_same_server_shows_no_difference() {
     insta::assert_snapshot!(text(&session(1.0, 1.0, &["p99 +5%"]), STYLE));
 }
 
-/// Each later side is compared with the first, with a share of the level, and has its own bounds.
+/// Each further side is compared with the first, with a share of the level, and has its own bounds.
 #[test]
 fn three_protocols_are_each_held_against_the_first() {
     let report = protocols(&["p99 +5%"]);

@@ -37,7 +37,7 @@ fn queue(rate: f64, service_us: f64, seed: u64) -> Vec<fixtures::Call> {
     calls
 }
 
-/// One held load, as `run` would report it.
+/// Returns one held load, as `run` reports it.
 pub(crate) fn held(rate: f64, service_us: f64, seed: u64) -> RunReport {
     let arrivals = Arrivals::constant(Rate(rate));
     let load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
@@ -114,7 +114,7 @@ pub(crate) fn ramp(labels: &[&str]) -> RampReport {
     report
 }
 
-/// The same with plans that can be read again.
+/// Returns the ramp with plans that can be parsed again.
 pub(crate) fn whole_ramp(labels: &[&str]) -> RampReport {
     let mut ramp = ramp(labels);
     ramp.plan_toml = plan::to_toml(&ramp.plan, plan::Secrets::Masked);

@@ -20,11 +20,11 @@ pub(crate) const START: Nanos = Nanos(5_000_000_000);
 pub(crate) struct Call {
     pub(crate) sample: Sample,
     pub(crate) outcome: Outcome,
-    /// False for dropped calls and those that died in the queue.
+    /// False for dropped calls, and for those that ended in the queue.
     issued: bool,
 }
 
-/// Passes calls through a recorder in the order of their instants, one row of the series per
+/// Passes calls through a recorder in the order of their instants, with one row of the series per
 /// second.
 pub(crate) fn count(calls: &[Call], window: Nanos, warm_up: Nanos, targets: usize) -> Measurement {
     let from = START + warm_up;
@@ -127,7 +127,7 @@ pub(crate) fn answered(index: u64, intended: Nanos, issued: Nanos, service: Nano
     Call { sample, outcome: Outcome::Succeeded, issued: true }
 }
 
-/// 8 users without think time on kept connections, ten seconds, without failures.
+/// Returns 8 users without think time on kept connections, ten seconds, without failures.
 pub(crate) fn closed_calls() -> Vec<Call> {
     let mut stream = Seed(11).stream(Purpose::Simulation, 0);
     let (mut calls, mut index) = (Vec::new(), 0);
@@ -143,8 +143,8 @@ pub(crate) fn closed_calls() -> Vec<Call> {
     calls
 }
 
-/// 400 calls a second for 12 s (the first 2 a warm-up) at a server that freezes 800 ms in second 7,
-/// with responses of several statuses, resets, time-outs and drops.
+/// Returns 400 calls per second for 12 s (the first 2 a warm-up) at a server that freezes for 800
+/// ms in second 7, with responses of several statuses, resets, time-outs and drops.
 fn open_calls() -> Vec<Call> {
     let mut stream = Seed(23).stream(Purpose::Simulation, 1);
     let mut calls = Vec::new();
@@ -461,7 +461,7 @@ pub(crate) fn over_http3() -> RunReport {
     run
 }
 
-/// Three runs of the closed loop.
+/// Returns three runs of the closed loop.
 pub(crate) fn repeated() -> RunReport {
     let mut report = valid();
     report.plan.measure.repeat = 3;
@@ -479,7 +479,7 @@ pub(crate) fn repeated() -> RunReport {
     report
 }
 
-/// Nothing could be measured: the server refused.
+/// Returns a run without measurements: the server refused.
 pub(crate) fn empty() -> RunReport {
     let plan = plan_of(
         Load::Closed { users: 8, think: Think::None, session: None },
@@ -528,7 +528,7 @@ pub(crate) fn extreme() -> RunReport {
     report
 }
 
-/// Users that shop; one body belongs to another page.
+/// Returns users that shop; one body belongs to another page.
 pub(crate) fn of_journeys() -> RunReport {
     let mut run = valid();
     let text = "version = 1\nurl = 'http://shop.example/'\n\
@@ -575,7 +575,7 @@ pub(crate) fn of_journeys() -> RunReport {
     run
 }
 
-/// With a complete plan, which can be read again.
+/// Returns a run with a complete plan, which can be parsed again.
 pub(crate) fn whole(mut run: RunReport) -> RunReport {
     if run.plan.request.method.len() > 100 {
         run.plan.request.method = "GET".into();

@@ -35,7 +35,7 @@ fn the_json_is_complete_without_a_connection() {
     insta::assert_snapshot!(without_measured(&json(&fixtures::empty())));
 }
 
-/// Without its last key, whose histograms are not human-readable.
+/// Removes the last key, whose histograms are not human-readable.
 fn without_measured(json: &str) -> String {
     let (before, _) = json.split_once(",\n  \"measured\": {").expect("it is the last key");
     format!("{before}\n}}\n")
@@ -65,7 +65,7 @@ fn server_timings_beyond_the_bound_are_in_one_row() {
     }
 }
 
-/// (tag, histogram) of each interval, read as a public reader does.
+/// Returns (tag, histogram) of each interval, parsed like a public reader.
 fn read_back(log: &str) -> Vec<(String, Histogram<u64>)> {
     let mut read = Vec::new();
     for entry in IntervalLogIterator::new(log.as_bytes()) {

@@ -92,8 +92,8 @@ fn failures_are_judged_although_the_client_was_late() {
     assert!(bound.crossed && bound.certain, "{bound:?}");
 }
 
-/// The later half of the blocks is late, which counts for the failures alone: the time that the p50
-/// needs follows from the blocks that count for it.
+/// The later half of the blocks is late, which counts only for the failures: the time that the p50
+/// needs follows from its own blocks.
 #[test]
 fn the_time_that_a_bound_needs_follows_from_its_blocks() {
     let bounds = ["failures +1%", "p50 +0.1%"].map(|bound| FailIf::parse(bound).unwrap());
@@ -120,8 +120,8 @@ fn the_time_that_a_bound_needs_follows_from_its_blocks() {
     assert!(record.help.iter().any(|help| help.contains(&time)), "{time}: {:?}", record.help);
 }
 
-/// A run that the machine interrupted has too few calls: its block is left out. A load that has too
-/// few from the first block on ends the gate at once.
+/// A run that the machine interrupted has too few calls, so its block is excluded. A load with too
+/// few calls from the first block on ends the gate at once.
 #[test]
 fn a_block_with_too_few_calls_is_left_out() {
     let bounds = [FailIf::parse("p50 +5%").unwrap()];

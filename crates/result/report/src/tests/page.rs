@@ -210,7 +210,7 @@ fn lines_of(page: &str, id: &str) -> Vec<(String, Vec<f64>)> {
     found.map_or(Vec::new(), |chart| chart["lines"].as_array().unwrap().iter().map(line).collect())
 }
 
-/// A row with this many responses of each status and calls of each class.
+/// Returns a row with this number of responses of each status and calls of each class.
 fn ended(statuses: &[(u16, u64)], failures: &[(FailureClass, u64)]) -> Endings {
     Endings { statuses: statuses.to_vec(), other_statuses: 0, failures: failures.to_vec() }
 }

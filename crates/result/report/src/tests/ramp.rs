@@ -47,7 +47,7 @@ fn missed(report: &RampReport) -> bool {
     crate::ramp::missed(&RampRecord::of(report))
 }
 
-/// Nothing could be measured at all.
+/// Returns a ramp without any measurement.
 fn barren() -> RampRecord {
     let mut report = ramp(&["http://127.0.0.1:2020/work"]);
     report.steps.retain(|step| step.point.client_limited);
@@ -120,7 +120,7 @@ fn a_knee_without_a_lower_end_is_noted() {
     assert!(document["knee"]["offered_per_s"].is_number(), "{}", document["knee"]);
 }
 
-/// Too few steps can be used: no figure, and INVALID.
+/// Too few usable steps: no figure, and INVALID.
 #[test]
 fn nothing_is_concluded_from_crumbs() {
     let mut report = ramp(&["http://127.0.0.1:2020/work"]);

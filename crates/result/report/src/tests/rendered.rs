@@ -29,7 +29,7 @@ pub(crate) fn markdown(run: &RunReport) -> String {
     crate::markdown(&RunRecord::of(run))
 }
 
-/// Several runs in a form that shows them side by side.
+/// Renders several runs in a form that shows them side by side.
 pub(crate) fn side_by_side(runs: &[RunReport], form: fn(&[Named<'_>]) -> String) -> String {
     let runs: Vec<RunRecord> = runs.iter().map(RunRecord::of).collect();
     let name = |(n, report)| Named { name: format!("run-{n}"), report };

@@ -15,7 +15,7 @@ fn schema() -> Value {
     serde_json::from_str(&repository("docs/schema/run.schema.json")).unwrap()
 }
 
-/// Each error on a line; empty for a valid document.
+/// Returns each error on a line; empty for a valid document.
 fn errors(document: &Value) -> String {
     let validator = jsonschema::draft202012::new(&schema()).unwrap();
     let lines = validator
@@ -24,7 +24,7 @@ fn errors(document: &Value) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The JSON block in the design page, with figures of a histogram for its `{…}`.
+/// Returns the JSON block in the design page, with figures of a histogram for its `{…}`.
 fn least_set() -> Value {
     let design = repository("docs/design.md");
     let start = design.find("    {\"schema\": \"loadstone.run/1\"").unwrap();

@@ -17,8 +17,8 @@ fn unicode() -> Style {
     Style { unicode: true, ..Style::default() }
 }
 
-/// The same server one version later: one fixed, one new, one worse, one renamed, a timeout
-/// removed.
+/// Returns the same server one version later: one finding fixed, one new, one worse, one renamed,
+/// and a timeout removed.
 fn later() -> Report {
     let mut report = pressed();
     let find = |report: &mut Report, id: &str| -> usize {

@@ -43,7 +43,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
     }
 }
 
-/// Flaky random data, a violation, an inconclusive case, a pass.
+/// Returns flaky random data, a violation, an inconclusive case, and a pass.
 pub(super) fn mixed() -> Report {
     let mut failed = result("S-07", TestOutcome::Fail);
     let request = b"GET /'\x00 HTTP/1.1\r\nHost : h\r\n\r\n";
@@ -77,7 +77,7 @@ pub(super) fn mixed() -> Report {
     }
 }
 
-/// The server was lost during the run, and the user interrupted it.
+/// Returns a run in which the server was lost, and that the user interrupted.
 pub(super) fn lost() -> Report {
     let mut report = mixed();
     report.result.cases[1].recovery = torture::result::Recovery::Never;
@@ -155,7 +155,7 @@ pub(super) fn pressed() -> Report {
     report
 }
 
-/// The same as [`mixed`], with a load that lost calls in one case, sent none in another and was not
+/// Returns [`mixed`] with a load that lost calls in one case, sent none in another and was not
 /// affected by a third.
 pub(super) fn accompanied() -> Report {
     let during = |due, lost, slowest| Interval {
@@ -203,8 +203,8 @@ fn state(pids: &[u32], held: u64) -> ServerState {
     }
 }
 
-/// The same as [`pressed`], with visible server processes: one case leaked descriptors, in another
-/// a worker crashed, and then the server itself.
+/// Returns [`pressed`] with visible server processes: one case leaked descriptors; in another a
+/// worker crashed, and then the server itself.
 pub(super) fn watched() -> Report {
     let mut report = pressed();
     let states =
@@ -229,7 +229,8 @@ pub(super) fn watched() -> Report {
     report
 }
 
-/// Three minutes, five probes per second, those on new connections lost from 60 s to 120 s.
+/// Returns three minutes of five probes per second; those on new connections are lost from 60 s to
+/// 120 s.
 fn probes() -> Vec<Probe> {
     let probe = |n: u64, kind: ProbeKind| {
         let due = Nanos::from_millis(n * 200);

@@ -1,4 +1,4 @@
-//! A server that was watched while it was measured.
+//! A server that was watched during the measurement.
 
 use sample::{SutRow, SutSeries};
 

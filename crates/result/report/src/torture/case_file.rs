@@ -11,7 +11,7 @@ use torture::record::Transcript;
 use units::Nanos;
 use url::{Position, Url};
 
-/// Allowed outcomes of random data: any response, or a close.
+/// Permitted outcomes of random data: any response, or a close.
 const ANY_OUTCOME: [&str; 2] = ["answered", "reject"];
 /// Maximum length of the server's own name.
 const SERVER_MAX: usize = 80;

@@ -13,12 +13,12 @@ use record::torture::diff::{
 };
 use units::show;
 
-/// Text for a terminal.
+/// Renders text for a terminal.
 pub fn text(diff: &DiffRecord, style: Style) -> String {
     page::text::text(&document(diff), style)
 }
 
-/// Markdown for a pull request.
+/// Renders Markdown for a pull request.
 pub fn markdown(diff: &DiffRecord) -> String {
     page::markdown::markdown(&document(diff))
 }

@@ -19,7 +19,7 @@ pub struct DryRun<'a> {
     pub bounds: &'a Bounds,
     /// The cases, each with the reason why it would be skipped, if any.
     pub cases: &'a [(Case, Option<String>)],
-    /// Missing requirements before anything can be sent; empty for most targets.
+    /// Missing requirements for sending; empty for most targets.
     pub wanting: Option<&'a str>,
 }
 

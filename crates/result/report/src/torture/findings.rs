@@ -1,4 +1,5 @@
-//! Findings and advisories: what was sent, received and expected, and how to send it again.
+//! Findings and advisories: the sent and received bytes, the expectation, and how to send them
+//! again.
 
 use super::{badge, named, send, words};
 use crate::section::{
@@ -13,7 +14,7 @@ use torture::judge::{self, TestOutcome};
 /// Maximum number of sent and received bytes shown in text ...
 const SENT_MAX: usize = 400;
 const RECEIVED_MAX: usize = 160;
-/// ... and on the page; all of them are in the JSON.
+/// ... and on the page; the JSON has all of them.
 const SHOWN_MAX: usize = 4_000;
 /// Maximum number of exchanges of a case on the page.
 const EXCHANGES_MAX: usize = 24;
@@ -98,7 +99,7 @@ fn names<'a>(exchanges: impl Iterator<Item = &'a ExchangeRecord>) -> String {
     if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
-/// `shown`: the blocks of earlier findings, with the ids of their cases.
+/// `shown`: blocks of earlier findings, with the ids of their cases.
 fn finding<'a>(
     record: &TortureRecord,
     case: &'a CaseRecord,
@@ -222,7 +223,7 @@ fn repeated<'a>(
     }
 }
 
-/// Returns what was sent and received, how often it failed, and how to send it again.
+/// Returns the sent and received bytes, how often the exchange failed, and how to send it again.
 fn exchange(
     record: &TortureRecord,
     case: &CaseRecord,

@@ -75,7 +75,7 @@ pub struct RunEnd {
 pub struct CaseOutcome {
     pub case: String,
     pub outcome: &'static str,
-    /// Why it does not count.
+    /// Reason why it does not count.
     pub waived: Option<String>,
 }
 

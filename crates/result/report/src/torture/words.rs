@@ -318,7 +318,7 @@ pub(crate) fn not_ruled_out(record: &TortureRecord) -> Vec<String> {
     list.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns why a case says nothing about the server.
+/// Returns why a case shows nothing about the server.
 pub(crate) fn untested(case: &CaseRecord) -> Option<String> {
     if let Some(why) = &case.skipped {
         return Some(safe(why));

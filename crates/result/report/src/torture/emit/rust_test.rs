@@ -5,7 +5,7 @@ use dialogue::talk::{Move, TalkEnd};
 use std::fmt::Write;
 use torture::record::Transcript;
 
-/// Bytes per literal.
+/// Number of bytes per literal.
 const PIECE: usize = 96;
 
 pub(super) fn test(kept: &Transcript) -> Result<String, String> {

@@ -7,7 +7,7 @@ use dialogue::talk::Move;
 use torture::record::Transcript;
 use units::Nanos;
 
-/// Bytes per printf.
+/// Number of bytes per printf.
 const PIECE: usize = 500;
 /// Time that nc waits for more, beyond the longest pause, in seconds.
 const PATIENCE_S: u64 = 5;
