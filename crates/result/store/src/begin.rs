@@ -16,7 +16,7 @@ pub struct Beginning<'a> {
     pub name: &'a str,
     /// Plan, whose secrets are masked before it is stored.
     pub plan: &'a Plan,
-    /// Without secrets: see [`crate::masked_command`].
+    /// Command line without secrets; see [`crate::masked_command`].
     pub command_line: &'a str,
     pub environment: &'a Environment,
     /// Start in seconds since 1970-01-01 UTC.
@@ -35,14 +35,14 @@ pub(crate) struct FirstRow<'a> {
     pub(crate) command_line: &'a str,
     /// Secrets masked; empty where no plan was followed.
     pub(crate) plan: &'a str,
-    /// JSON, as the body is.
+    /// Environment as JSON, like the body.
     pub(crate) environment: &'a str,
     pub(crate) started_unix_s: f64,
     pub(crate) body: &'a str,
 }
 
 impl Store {
-    /// Creates a result and returns its name. Until it is finished it counts as running, and as
+    /// Creates a result and returns its name. Until it is finished it counts as running, or as
     /// killed once this process has ended.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Store {
         self.explain_error(begun).map(|number| RunId { number, kind: Some(kind) })
     }
 
-    /// Returns all of it or nothing.
+    /// Runs a transaction: all of it takes effect, or nothing.
     pub(crate) fn in_transaction<T>(
         &mut self,
         behavior: TransactionBehavior,

@@ -11,9 +11,9 @@ pub enum StoreError {
     NoHome,
     /// `--store none`.
     Off,
-    /// To be read, and not there.
+    /// The store to read does not exist.
     Missing(PathBuf),
-    /// The folder of a store that was named is not there: a typing error makes no folders.
+    /// The folder of the named store does not exist: a typing error must not create folders.
     NoFolder(PathBuf),
     /// Neither empty nor a store of this program; not changed.
     Foreign(PathBuf),
@@ -50,7 +50,7 @@ pub enum StoreError {
         path: PathBuf,
         why: String,
     },
-    /// No result of this name.
+    /// There is no result of this name.
     Unknown {
         wanted: String,
         why: String,

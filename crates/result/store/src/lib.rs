@@ -39,8 +39,8 @@ pub use record::runs::{Progress, ResultKind};
 pub use recording::{Recording, RecordingEnd, Seconds};
 pub use transfer::Imported;
 
-/// A result's name in its store: `run-12`. The numbers of all kinds are one sequence and are never
-/// reused. If the kind is damaged, only the number.
+/// Name of a result in its store: `run-12`. All kinds share one sequence of numbers, which are
+/// never reused. Only the number if the kind is damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunId {
     pub(crate) number: i64,

@@ -33,16 +33,16 @@ pub struct ListEntry {
     pub verdict: Option<State>,
     /// Headline of a finished run.
     pub headline: Option<Headline>,
-    /// For a finished ramp, for each target: its label and its capacity.
+    /// For a finished ramp, the label and the capacity of each target.
     pub capacities: Vec<(String, Option<Span>)>,
-    /// For a finished ramp without objectives, for each target: its label and its knee; open above
-    /// if the steps showed none. Empty with objectives, and for results of earlier versions.
+    /// For a finished ramp without objectives, the label and the knee of each target; open above if
+    /// the steps showed none. Empty with objectives, and for results of earlier versions.
     pub knees: Vec<(String, Option<Span>)>,
     /// State of the server in a finished run; `None` if an earlier version wrote it.
     pub conduct: Option<Conduct>,
     /// For a ramp: the unit of its capacities.
     pub axis: Option<Axis>,
-    /// For a finished comparison: its worst judgment.
+    /// For a finished comparison, its worst judgment.
     pub judgement: Option<Judgement>,
     /// Summary of a finished torture.
     pub tortured: Option<Tortured>,
@@ -102,7 +102,7 @@ pub struct Tortured {
     pub cases: u64,
     /// Findings that count against the server.
     pub findings: u64,
-    /// The worst of all findings, including waived ones.
+    /// Severity of the worst finding, including waived ones.
     pub worst: TestOutcome,
 }
 
@@ -251,8 +251,8 @@ impl Store {
         Ok(entries)
     }
 
-    /// The last finished runs of exactly this name, the oldest first: what a gate judges and a
-    /// trend shows.
+    /// Returns the last finished runs of exactly this name, oldest first: a gate judges them, and a
+    /// trend shows them.
     ///
     /// # Errors
     /// Fails if the store cannot be read.

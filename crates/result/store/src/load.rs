@@ -14,7 +14,7 @@ use sample::AgentNow;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A stored result.
+/// Stored result.
 #[derive(Clone, Debug)]
 pub enum Stored {
     Run(Box<RunRecord>),

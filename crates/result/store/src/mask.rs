@@ -3,9 +3,8 @@
 use plan::{Plan, is_secret_header};
 use record::words::MASK;
 
-/// Returns a command line, quoted as a shell takes it. Logins in URLs, `--user`, `--bearer`,
-/// `--proxy` and headers that carry logins are masked, and whatever else has a secret of the plans
-/// in it.
+/// Returns a command line with shell quoting. Logins in URLs, `--user`, `--bearer`, `--proxy` and
+/// headers with logins are masked, as is every other word with a secret of the plans.
 pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
     masked_words(args, plans).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -84,8 +83,8 @@ fn mask_alone(word: &str) -> String {
     mask_login(word)
 }
 
-/// A URL without the password before its host; a name alone is removed too, because it may be a
-/// password.
+/// Removes the password before a URL's host; a name without a password is removed too, because it
+/// may be one.
 fn mask_login(word: &str) -> String {
     let start = word.find("://").map_or(0, |at| at + 3);
     let authority = word[start..].split(['/', '?', '#']).next().unwrap_or_default();

@@ -16,7 +16,7 @@ const CHECK_BYTES_MAX: u64 = 32 << 20;
 /// Names that are tried for a copy.
 const COPIES_MAX: u32 = 10_000;
 
-/// An open results store.
+/// Open results store.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// Opens a store that is there to read it; one of an earlier version is brought up to date.
+    /// Opens an existing store for reading; migrates a store of an earlier version.
     ///
     /// # Errors
     /// Fails with a [`StoreError`].
@@ -147,7 +147,7 @@ impl Store {
         }
     }
 
-    /// Makes the tables, or brings them up to date after a copy was kept, and checks what is there.
+    /// Creates or migrates the tables, after keeping a copy, and checks the content.
     fn prepare(&mut self, steps: &[&str]) -> Result<(), StoreError> {
         match self.recognise(steps) {
             Ok(()) => self.check()?,
@@ -210,7 +210,8 @@ impl Store {
     }
 }
 
-/// Renames a damaged store and begins a new one; of several programs that find it, only one does.
+/// Renames a damaged store and creates a new one; of several programs that find it, only one does
+/// so.
 fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
     let explain_error = |error: std::io::Error| StoreError::io(path, &error);
     let lock = File::create(sibling_path(path, "lock")).map_err(explain_error)?;

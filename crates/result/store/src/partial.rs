@@ -12,7 +12,7 @@ use units::{Nanos, show};
 
 /// State before anything was measured.
 pub(crate) struct Begun {
-    /// The program is still running.
+    /// True if the program is still running.
     pub(crate) alive: bool,
     pub(crate) name: String,
     pub(crate) plan: Plan,
@@ -20,7 +20,7 @@ pub(crate) struct Begun {
     pub(crate) environment: Environment,
     pub(crate) started_unix_s: f64,
     pub(crate) labels: Vec<String>,
-    /// For a comparison: the commands that started its servers.
+    /// For a comparison, the commands that started its servers.
     pub(crate) commands: Vec<Option<String>>,
     pub(crate) axis: Axis,
 }
@@ -36,7 +36,7 @@ impl Begun {
 
 /// A measurement in progress.
 pub(crate) struct LiveTrial {
-    /// The repeat of a run.
+    /// Number of the repeat of a run.
     pub(crate) position: usize,
     /// Everything that was counted up to its last stored second.
     pub(crate) total: Snapshot,
@@ -105,8 +105,8 @@ fn measurement(plan: &Plan, step: LiveTrial) -> Measurement {
     }
 }
 
-/// Intended arrivals of the counted part: those that were due, because the count ends at the last
-/// write, not at the end of the window.
+/// Returns the intended arrivals of the counted part: those that were due, because the count ends
+/// at the last write, not at the end of the window.
 fn intended(plan: &Plan, total: &Snapshot) -> Option<u64> {
     match &plan.load {
         Load::Closed { .. } => None,
@@ -156,7 +156,8 @@ pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
     RampRecord { steps, verdict, ..RampRecord::of(&without_steps) }
 }
 
-/// A comparison of the runs known so far: complete blocks only. Half a block would favor one side.
+/// Returns a comparison of the runs known so far, with complete blocks only: half a block would
+/// favor one side.
 pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunRecord>>) -> CompareRecord {
     let blocks = runs.iter().map(|side| side.len() / OF_A_BLOCK).min().unwrap_or(0);
     let count = |runs: &[Vec<RunRecord>]| runs.iter().map(Vec::len).sum::<usize>();
@@ -186,7 +187,7 @@ pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunRecord>>) -> CompareRec
     })
 }
 
-/// The order of the runs, which is that in which they began.
+/// Returns the runs in the order in which they began.
 fn order(runs: &[Vec<RunRecord>]) -> String {
     let blocks = runs.iter().map(|side| side.len() / OF_A_BLOCK).min().unwrap_or(0);
     let block = |number: usize| {

@@ -5,7 +5,7 @@ use record::torture::{CaseRecord, OverCase, ProbeRecord, TortureRecord};
 use rusqlite::{Connection, params};
 use units::Nanos;
 
-/// Everything except the parts with their own rows.
+/// Returns everything except the parts with their own rows.
 pub(crate) fn body(torture: &TortureRecord) -> String {
     printed(&TortureRecord { cases: Vec::new(), probe_series: Vec::new(), ..torture.clone() })
 }

@@ -16,7 +16,7 @@ pub enum StorePlace {
     File(PathBuf),
     /// In memory, lost with the program.
     Memory,
-    /// No results are kept.
+    /// No results are stored.
     None,
 }
 
@@ -30,7 +30,7 @@ impl StorePlace {
         }
     }
 
-    /// Returns the store's file; `None` if it has none.
+    /// Returns the store's file; `None` without one.
     ///
     /// # Errors
     /// Fails if there is no folder for the default store: neither `XDG_DATA_HOME` nor `HOME` names

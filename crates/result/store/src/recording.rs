@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Seconds that may wait for the disk; further ones are dropped and counted.
+/// Maximum number of seconds that wait for the disk; further ones are dropped and counted.
 const QUEUE_MAX: usize = 64;
-/// The complete count is rewritten at this interval, in seconds of the run, however short its rows
-/// are.
+/// Interval at which the complete count is rewritten, in seconds of the run, whatever the length of
+/// its rows.
 const TOTAL_EVERY_S: f64 = 0.9;
 
 enum WriteJob {
@@ -58,12 +58,12 @@ pub struct Recording {
     writer: JoinHandle<(Store, Option<StoreError>)>,
 }
 
-/// Fate of a result.
+/// Final state of a result.
 #[derive(Clone, Debug)]
 pub struct RecordingEnd {
     pub id: RunId,
-    /// Seconds, or cases, that could not be written while it ran: the store was too slow for them. The finished
-    /// result has them.
+    /// Number of seconds, or cases, that were not written while it ran, because the store was too
+    /// slow. The finished result has them.
     pub late: u64,
     /// Why some were not written, unless for lack of time.
     pub trouble: Option<StoreError>,
@@ -83,7 +83,7 @@ impl Recording {
         Recording::start(store, id)
     }
 
-    /// Begins a torture; of `torture` all that is known before anything is sent.
+    /// Begins a torture; `torture`: everything known before anything is sent.
     ///
     /// # Errors
     /// Fails with a [`StoreError`].
@@ -119,18 +119,18 @@ impl Recording {
         Seconds { queue: self.queue.clone(), index, total_at_s: f64::NEG_INFINITY, agents }
     }
 
-    /// A step of a ramp that is over. Waits for room in the queue: nothing is measured now.
+    /// Stores a finished step of a ramp. Waits for room in the queue: no measurement is running.
     pub fn step(&self, index: usize, step: &RampStepRecord) {
         // the thread lives as long as this does
         self.queue.jobs.send(WriteJob::Step { index, step: Box::new(step.clone()) }).ok();
     }
 
-    /// A run of one side (0 or 1) of a comparison that is over. Waits as [`Recording::step`] does.
+    /// Stores a finished run of one side (0 or 1) of a comparison. Waits like [`Recording::step`].
     pub fn side(&self, side: usize, index: usize, run: &RunRecord) {
         self.queue.jobs.send(WriteJob::Side { side, index, run: Box::new(run.clone()) }).ok();
     }
 
-    /// A case of a torture that is over. Never waits: the next one is measured already.
+    /// Stores a finished case of a torture. Never waits, because the next case is already running.
     pub fn case(&self, index: usize, over: OverCase) {
         let job = WriteJob::Case { index, over: Box::new(over) };
         if self.queue.jobs.try_send(job).is_err() {
@@ -166,7 +166,7 @@ impl Recording {
     }
 }
 
-/// Sends the seconds of a measurement to the store; after the recording's end it does nothing.
+/// Sends the seconds of a measurement to the store; does nothing after the end of the recording.
 #[derive(Debug)]
 pub struct Seconds {
     queue: Queue,
@@ -178,12 +178,13 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// State of the machines of a fleet. Stored with the next second, replacing the previous state.
+    /// Sets the state of a fleet's machines. Stored with the next second, replacing the previous
+    /// state.
     pub fn agents(&mut self, agents: &[AgentNow]) {
         self.agents = agents.to_vec();
     }
 
-    /// A second, and all that was counted so far. Never waits.
+    /// Stores a second, and everything counted so far. Never waits.
     pub fn second(&mut self, second: &Second, total: &Snapshot) {
         let due = second.at_s + second.span_s >= self.total_at_s + TOTAL_EVERY_S;
         let agents = std::mem::take(&mut self.agents);

@@ -268,7 +268,7 @@ impl Unpack for Instants {
     }
 }
 
-/// One text, `done/good` for each beat: long runs have tens of thousands of them, and they are
+/// One text, `done/good` for each beat: long runs have tens of thousands of beats, which are
 /// written every second.
 impl Pack for Beats {
     fn pack(&self, _: &mut HistogramTree) -> Value {

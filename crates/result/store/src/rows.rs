@@ -21,7 +21,7 @@ pub(crate) struct TrialPlace<'a> {
 
 /// A running measurement.
 pub(crate) const LIVE: &str = "live";
-/// For each running fleet measurement: the state of its machines.
+/// State of the machines, for each running fleet measurement.
 pub(crate) const AGENTS: &str = "agents";
 pub(crate) const RUN: &str = "run";
 pub(crate) const STEP: &str = "step";
@@ -90,7 +90,7 @@ fn insert_series(
     Ok(())
 }
 
-/// Causes and findings of a trial, or, without one, of the result itself.
+/// Inserts causes and findings of a trial or, without one, of the result.
 pub(crate) fn insert_lists(
     connection: &Connection,
     result: i64,
@@ -144,8 +144,8 @@ pub(crate) const SECOND_COLUMNS: [(&str, &[&str]); 14] = [
     ("more", &[]),
 ];
 
-/// A JSON value as SQLite has it. Whole numbers beyond 63 bits keep their bits; of the numbers that
-/// JSON has as text, the infinities are numbers here and NaN is NULL.
+/// Converts a JSON value to SQLite. Whole numbers beyond 63 bits keep their bits; of the numbers
+/// that JSON stores as text, infinities become numbers and NaN becomes NULL.
 pub(crate) fn scalar(value: &Value, real: bool) -> Sql {
     match value {
         Value::Null => Sql::Null,
@@ -175,7 +175,7 @@ pub(crate) fn take(tree: &mut Value, path: &[&str]) -> Value {
     taken.unwrap_or(Value::Null)
 }
 
-/// Puts a value back where [`take`] took it.
+/// Restores a value that [`take`] removed.
 pub(crate) fn put(map: &mut Map<String, Value>, path: &[&str], value: Value) {
     match path {
         [] => {}

@@ -128,7 +128,7 @@ pub(crate) fn latest(steps: &[&str]) -> i64 {
     steps.len() as i64
 }
 
-/// `user_version` and `application_id`, and whether there is any table.
+/// Returns `user_version` and `application_id`, and whether there is any table.
 pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i32, bool)> {
     let number = |pragma: &str| {
         connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0))

@@ -22,7 +22,7 @@ impl Store {
         Ok(before)
     }
 
-    /// Takes a tag away; the result that had it.
+    /// Removes a tag; returns the result that had it.
     ///
     /// # Errors
     /// Fails if there is no such tag, or the store cannot be written.

@@ -14,7 +14,7 @@ use rusqlite::TransactionBehavior;
 use serde::de::DeserializeOwned;
 
 impl Store {
-    /// Makes room for a torture: of `torture` all that is known before anything is sent.
+    /// Creates the entry of a torture; `torture`: everything known before anything is sent.
     ///
     /// # Errors
     /// Fails with a [`StoreError`].

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Summary of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Name there, name here.
+    /// Name in the other store, and name here.
     pub taken: Vec<(RunId, RunId)>,
     /// Results that were here already, by their name here.
     pub known: Vec<RunId>,
@@ -135,7 +135,7 @@ struct Copied {
     kind: String,
     /// Number in the destination.
     number: i64,
-    /// Former number; `None` if it existed already.
+    /// Former number; `None` if the result already existed.
     was: Option<i64>,
     tags_left: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Access control. Every request is checked here before it reaches a page.
+//! Access control: every request is checked here before it reaches a page.
 
 use crate::browser::refusal::HttpRefusal;
 use crate::browser::token::Token;
@@ -95,7 +95,7 @@ fn same_origin(host: &str, headers: &HeaderMap) -> bool {
     origin == Some(host) && site.is_none_or(|site| site == b"same-origin")
 }
 
-/// The token is in the cookie, or in the query of a typed address.
+/// Returns whether the token is in the cookie, or in the query of a typed address.
 fn known(token: &Token, uri: &Uri, headers: &HeaderMap) -> Ruling {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =

@@ -18,7 +18,7 @@ pub(crate) const LIST_MAX: usize = 500;
 const SPARK_MAX: usize = 20;
 /// Minimum number of results for a line.
 const SPARK_MIN: usize = 3;
-/// Columns of figures.
+/// Figures shown as columns.
 const FIGURES: [&str; 4] = ["Throughput", "p50", "p99", "Failures"];
 
 /// Requested filter and order of the list, as typed.
@@ -43,7 +43,7 @@ pub(crate) struct StoreHead<'a> {
     pub(crate) notes: &'a [String],
 }
 
-/// The list. `note`: why it is empty, if known.
+/// Renders the list. `note`: reason why it is empty, if known.
 pub(crate) fn list(
     all: &[ListEntry],
     wanted: &ListQuery,
@@ -262,7 +262,7 @@ fn figures(headline: &Headline) -> Markup {
     }
 }
 
-/// Figures of a result that is not a run.
+/// Formats the figures of a result that is not a run.
 fn in_words(entry: &ListEntry) -> String {
     if let Some(judgement) = entry.judgement {
         return match judgement {

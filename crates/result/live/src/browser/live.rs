@@ -1,4 +1,4 @@
-//! A running test as the browser shows it: the store's data of each second, as JSON.
+//! A running test in the browser: the store's data of each second, as JSON.
 
 use record::compare::SideRecord;
 use record::run::{FailureRecord, RunRecord, SecondRecord, UrlRecord, VerdictRecord};
@@ -100,7 +100,7 @@ fn causes(verdict: &VerdictRecord) -> Value {
     causes.map(|cause| json!(cause.text)).collect()
 }
 
-/// Times in seconds; null if nothing was timed.
+/// Converts times to seconds; null if nothing was timed.
 fn second(second: &SecondRecord) -> Value {
     let span = second.span_s.max(1e-9);
     let time = |value: Option<f64>| value.filter(|_| !second.warm_up);
@@ -114,7 +114,7 @@ fn second(second: &SecondRecord) -> Value {
     })
 }
 
-/// Names and figures in words, for the tables of the page.
+/// Returns names and formatted figures, for the tables of the page.
 fn facts(run: &RunRecord) -> Value {
     let (counts, last) = (&run.outcomes, run.series.last());
     let response = run.response();

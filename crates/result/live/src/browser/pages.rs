@@ -43,7 +43,7 @@ pub(crate) fn refusal(refusal: &HttpRefusal) -> Markup {
     page("No", None, &body)
 }
 
-/// One result: the actions on it, and its page in a frame.
+/// Renders a result: the actions on it, and its page in a frame.
 pub(crate) fn result(entry: &ListEntry) -> Markup {
     let id = entry.id.to_string();
     let at = |rest: &str| format!("/result/{id}/{rest}");
@@ -92,7 +92,7 @@ pub(crate) fn confirm_deletion(entry: &ListEntry) -> Markup {
     page(&format!("Delete {id}"), None, &body)
 }
 
-/// Several results in one frame.
+/// Renders several results in one frame.
 pub(crate) fn side_by_side(ids: &[String]) -> Markup {
     let query: Vec<String> = ids.iter().map(|id| format!("id={id}")).collect();
     let body = html! {
@@ -104,8 +104,8 @@ pub(crate) fn side_by_side(ids: &[String]) -> Markup {
     page("Side by side", None, &body)
 }
 
-/// A result while it is measured; the script updates it each second. `known`: data of the store at
-/// the time of the request.
+/// Renders a result while it is measured; the script updates it each second. `known`: data of the
+/// store at the time of the request.
 pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
     let id = entry.id.to_string();
     let graph = |name: &str, title: &str, legend: &[&str]| {

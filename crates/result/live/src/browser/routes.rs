@@ -30,7 +30,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of results side by side.
 const SIDE_BY_SIDE_MAX: usize = 8;
 
-/// Notes of the store's openings that are kept.
+/// Maximum number of kept notes about opening the store.
 const NOTES_MAX: usize = 20;
 
 /// State shared by all handlers.
@@ -38,7 +38,7 @@ const NOTES_MAX: usize = 20;
 pub(crate) struct Desk {
     pub(crate) place: StorePlace,
     live: Arc<Semaphore>,
-    /// Notes for the user from opening the store: it was upgraded, or renamed because of damage.
+    /// Notes for the user about opening the store: it was migrated, or renamed because of damage.
     notes: Arc<Mutex<Vec<String>>>,
 }
 
@@ -180,7 +180,7 @@ async fn list_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageR
     }
 }
 
-/// The runs of exactly this name, the oldest first.
+/// Renders the runs of exactly this name, oldest first.
 async fn trend_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
     let name = field(query.unwrap_or_default().as_bytes(), "name");
     let shown =
@@ -259,7 +259,7 @@ async fn compare_page(
     Ok(framed(together(&desk, &ids(query)?).await?))
 }
 
-/// Several results on one page.
+/// Renders several results on one page.
 async fn together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
     let (mut runs, mut ramps) = (Vec::new(), Vec::new());
     for id in ids {
@@ -301,7 +301,7 @@ async fn live_page(State(desk): State<Desk>, Path(id): Path<String>) -> PageResu
     Ok(Html(pages::live(&entry, &stored).into_string()))
 }
 
-/// A live view in progress.
+/// Live view in progress.
 struct Watching {
     desk: Desk,
     id: String,

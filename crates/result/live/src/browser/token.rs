@@ -1,11 +1,11 @@
-//! The secret that a browser beyond loopback needs.
+//! The secret for browsers on other machines.
 
 use anyhow::Context;
 use std::fs::File;
 use std::io::Read;
 use subtle::ConstantTimeEq;
 
-/// Random bytes in a token.
+/// Number of random bytes in a token.
 const TOKEN_BYTES: usize = 16;
 
 /// 128 bits from the kernel, in hexadecimal.

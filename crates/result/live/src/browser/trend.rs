@@ -40,7 +40,7 @@ fn time(seconds: f64) -> String {
     show::duration(Nanos::from_secs_f64(seconds.max(0.0)))
 }
 
-/// The page of the runs of a name, the oldest first: the latest change of each figure is the one that
+/// Renders the runs of a name, oldest first. The latest change of each figure is the one that
 /// `loadstone runs gate` finds.
 pub(crate) fn trend(name: &str, runs: &[HistoryRun]) -> Markup {
     let history = assemble(name, &runs[runs.len().saturating_sub(RUNS_LAST)..]);
@@ -127,7 +127,7 @@ fn chart(figure: &Figure, runs: &[HistoryRun], history: &HistoryRecord) -> Marku
     }
 }
 
-/// Figures in order as a sparkline, scaled from the minimum to the maximum.
+/// Draws figures in order as a sparkline, scaled from the minimum to the maximum.
 pub(crate) fn sparkline(values: &[f64]) -> Markup {
     let (width, height) = SPARK;
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -155,7 +155,7 @@ pub(crate) fn sparkline(values: &[f64]) -> Markup {
 mod tests {
     use super::*;
 
-    /// Runs of one name whose p50 is 10 ms, and 15 ms from the twelfth on.
+    /// Returns runs of one name whose p50 is 10 ms, and 15 ms from the twelfth on.
     fn runs() -> Vec<HistoryRun> {
         let run = |number: u32| HistoryRun {
             id: format!("run-{number}"),

@@ -10,7 +10,7 @@ pub const SCHEMA: i32 = 3;
 /// Buckets per doubling at [`SCHEMA`].
 const PER_DOUBLING: f64 = 8.0;
 
-/// Number of empty buckets that are cheaper to write than a new span after them.
+/// Maximum number of empty buckets that are cheaper to write than a new span after them.
 const GAP_MAX: i32 = 2;
 
 /// Times in seconds by exponential bucket. Bucket `i` holds values above b^(i−1) and at or below
@@ -63,8 +63,8 @@ impl Exponential {
         (spans, deltas)
     }
 
-    /// OTLP's dense form: the first bucket's index in OTLP's numbering, whose bucket `i` begins at
-    /// b^i, and the counts from there on.
+    /// Returns OTLP's dense form: the first bucket's index in OTLP's numbering, whose bucket `i`
+    /// begins at b^i, and the counts from there on.
     pub fn dense(&self) -> (i32, Vec<u64>) {
         let (Some((first, _)), Some((last, _))) = (self.buckets.first(), self.buckets.last())
         else {

@@ -11,7 +11,8 @@ pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; char
 pub const PROTOBUF: &str =
     "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-/// Zeros are exact; a threshold below the clock's step keeps their bucket apart from all others.
+/// Threshold of the zero bucket. Zeros are exact; a threshold below the clock's step keeps their
+/// bucket apart from all others.
 const ZERO_THRESHOLD: f64 = 1e-9;
 
 /// OpenMetrics 1.0 text.
@@ -72,7 +73,7 @@ fn cumulative(times: &Times) -> impl Iterator<Item = (f64, u64)> {
     })
 }
 
-/// `name{label="value",le="0.1"} 3`.
+/// Formats `name{label="value",le="0.1"} 3`.
 fn line(out: &mut String, name: &str, end: &str, sample: &Sample, le: Option<&str>, value: &str) {
     out.push_str(name);
     out.push_str(end);
@@ -160,7 +161,7 @@ fn histogram(times: &Times, started_unix_s: f64) -> WireMessage {
     whole.messages(12, spans).sints(13, deltas).message(15, timestamp(started_unix_s))
 }
 
-/// `google.protobuf.Timestamp` of seconds since 1970.
+/// Encodes seconds since 1970 as `google.protobuf.Timestamp`.
 fn timestamp(unix_s: f64) -> WireMessage {
     let seconds = unix_s.max(0.0);
     let nanos = (seconds.fract() * 1e9) as u64;

@@ -26,14 +26,14 @@ pub fn message(reading: &Reading, now_unix_s: f64) -> Vec<u8> {
     WireMessage::default().message(1, of_resource).into_bytes()
 }
 
-/// Rejected part of a push that a collector accepted partially.
+/// Part of a push that a collector rejected, although it accepted the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) points: u64,
     pub(crate) why: String,
 }
 
-/// Reads an `ExportMetricsServiceResponse`. `None` if the bytes are none.
+/// Reads an `ExportMetricsServiceResponse`; `None` if the bytes are invalid.
 pub(crate) fn refused(response: &[u8]) -> Option<Refused> {
     let mut refused = Refused::default();
     for (number, field) in fields(response)? {

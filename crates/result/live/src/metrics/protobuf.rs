@@ -2,7 +2,7 @@
 //! and a reader that iterates over them. A library would add a compiler of `.proto` files to every
 //! build.
 
-/// A message under construction. Every given field is written, including defaults.
+/// Message under construction. Every given field is written, including defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WireMessage(Vec<u8>);
 
@@ -20,13 +20,13 @@ impl WireMessage {
         self.0
     }
 
-    /// The message preceded by its length, for streams of messages.
+    /// Returns the message preceded by its length, for streams of messages.
     pub(crate) fn delimited(self, out: &mut Vec<u8>) {
         varint(out, self.0.len() as u64);
         out.extend(self.0);
     }
 
-    /// `uint32`, `uint64`, `bool` and enums.
+    /// Writes `uint32`, `uint64`, `bool` and enums.
     #[must_use]
     pub(crate) fn uint(mut self, field: u32, value: u64) -> WireMessage {
         self.tag(field, WireType::Varint);
@@ -34,13 +34,13 @@ impl WireMessage {
         self
     }
 
-    /// `sint32` and `sint64`.
+    /// Writes `sint32` and `sint64`.
     #[must_use]
     pub(crate) fn sint(self, field: u32, value: i64) -> WireMessage {
         self.uint(field, zigzag(value))
     }
 
-    /// `fixed64` and, by its bits, `sfixed64`.
+    /// Writes `fixed64` and, by its bits, `sfixed64`.
     #[must_use]
     pub(crate) fn fixed(mut self, field: u32, value: u64) -> WireMessage {
         self.tag(field, WireType::Fixed64);
@@ -107,7 +107,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Zigzag encoding: small numbers of either sign become small unsigned numbers.
+/// Encodes by zigzag: small numbers of either sign become small unsigned numbers.
 fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }

@@ -81,7 +81,7 @@ pub fn parse_collector(text: &str) -> Result<Collector, String> {
 pub struct Pushed {
     pub taken: u64,
     pub failed: u64,
-    /// Readings not sent, because the collector was still busy with the previous one.
+    /// Readings not sent because the collector was still busy with the previous one.
     pub skipped: u64,
     /// Error of the last failed push.
     pub trouble: Option<String>,
@@ -98,7 +98,7 @@ pub struct Pusher {
 }
 
 impl Pusher {
-    /// `tls`: settings for a collector that is [`Collector::secure`].
+    /// Starts the thread. `tls`: settings for a collector that is [`Collector::secure`].
     ///
     /// # Errors
     /// Fails if no thread can be started, or for a secure collector without `tls` or with an

@@ -32,7 +32,7 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// The OpenMetrics name; empty for no unit.
+    /// Returns the OpenMetrics name; empty for no unit.
     pub(crate) fn name(self) -> &'static str {
         match self {
             MetricUnit::None => "",
@@ -124,7 +124,7 @@ pub struct RunLabels {
     pub version: String,
     /// Number of the run in a repeated plan, or of the step in a ramp, from 1.
     pub repeat: u32,
-    /// When its counts began, in seconds since 1970-01-01 UTC.
+    /// Start of its counts, in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
 }
 
@@ -403,7 +403,7 @@ fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
     rows.into_iter().map(histogram).collect()
 }
 
-/// Figures of WebSockets, once there was one.
+/// Returns figures of WebSockets, if there were any.
 fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
     let (counts, fan_out) = (&tally.counts, &tally.fan_out);
     let messages = events([
@@ -436,7 +436,7 @@ fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
     counters.chain(times.into_iter().map(histogram)).collect()
 }
 
-/// Figures of event streams, once there was one.
+/// Returns figures of event streams, if there were any.
 fn of_streams(tally: &StreamTally) -> Vec<MetricFamily> {
     let one = |count: u64| plain(Value::Count(count));
     let ended = events([("whole", tally.whole), ("empty", tally.empty), ("cut", tally.cut)]);

@@ -1,4 +1,4 @@
-//! Draws the model on a grid of cells. Pure: the same model, size and look give the same cells.
+//! Draws the model on a grid of cells. Pure: equal model, size and style give equal cells.
 
 mod agents;
 mod graphs;
@@ -44,7 +44,7 @@ const VERDICT_ROWS: u16 = 4;
 pub(crate) const BLUE: Color = Color::Blue;
 pub(crate) const ORANGE: Color = Color::Yellow;
 pub(crate) const PURPLE: Color = Color::Magenta;
-/// Faults of the server.
+/// Color of faults of the server.
 pub(crate) const RED: Color = Color::Red;
 
 impl Look {
@@ -56,7 +56,7 @@ impl Look {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// Explanatory text.
+    /// Returns the style of explanatory text.
     pub(crate) fn faint(self) -> Style {
         if self.color { Style::new().add_modifier(Modifier::DIM) } else { Style::new() }
     }
@@ -182,8 +182,8 @@ fn all_steps(model: &Model) -> String {
     })
 }
 
-/// Truncates to `room` characters, with a mark if anything was cut; after a whole part of the load
-/// if there is one.
+/// Truncates to `room` characters, with a mark if anything was cut; prefers to cut after a complete
+/// part of the load.
 fn shortened(text: String, room: usize) -> String {
     if text.chars().count() <= room {
         return text;

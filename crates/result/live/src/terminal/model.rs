@@ -16,7 +16,7 @@ pub struct Subject {
     pub name: String,
     /// The load in words: "64 users", "2,000/s".
     pub load: String,
-    /// Length of the measured part in seconds; `None` when a count ends the run.
+    /// Length of the measured part in seconds; `None` if a number of calls ends the run.
     pub span_s: Option<f64>,
     /// Calls of the whole run, if a count can end it.
     pub calls_max: Option<u64>,
@@ -82,7 +82,7 @@ pub(crate) struct GraphPoint {
     pub(crate) at_s: f64,
     pub(crate) due: f64,
     pub(crate) done: f64,
-    /// p50, p90, p99; `None` if no call ended in the second.
+    /// p50, p90 and p99; `None` if no call ended in the second.
     pub(crate) quantiles: Option<[f64; 3]>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct SoFar {
     pub(crate) statuses: Vec<(u16, u64)>,
     /// Name and times of each phase that took place.
     pub(crate) phases: Vec<(&'static str, TimesRow)>,
-    /// The most frequent first.
+    /// Failures, the most frequent first.
     pub(crate) failures: Vec<(FailureClass, u64)>,
     pub(crate) established: u64,
     pub(crate) received: u64,
@@ -178,7 +178,7 @@ pub struct Model {
     pub(crate) latest: Option<Second>,
     pub(crate) so_far: SoFar,
     pub(crate) judged: Option<Judged>,
-    /// The machines of a fleet.
+    /// Machines of a fleet.
     pub(crate) agents: Vec<AgentNow>,
     /// The user requested the end.
     pub(crate) stopping: bool,
@@ -189,7 +189,7 @@ impl Model {
         Model { subject, ..Model::default() }
     }
 
-    /// A complete second, with everything measured up to its end.
+    /// Adds a complete second, with everything measured up to its end.
     pub fn second(&mut self, second: &Second, total: &Snapshot) {
         let span = second.span_s.max(1e-9);
         let counts = second.counts;
@@ -213,12 +213,12 @@ impl Model {
         self.judged = Some(judged);
     }
 
-    /// The machines of a fleet now.
+    /// Sets the current machines of a fleet.
     pub fn agents(&mut self, agents: Vec<AgentNow>) {
         self.agents = agents;
     }
 
-    /// The user requested the end of the run.
+    /// Records that the user requested the end of the run.
     pub fn stopping(&mut self) {
         self.stopping = true;
     }

@@ -27,7 +27,7 @@ const REFRESH: Duration = Duration::from_millis(100);
 /// Maximum time that a blocked terminal delays the end of the program.
 const GIVE_BACK_MAX: Duration = Duration::from_secs(5);
 
-/// Called when the user requests the end; called again for each further request.
+/// Called when the user requests the end, and again for each further request.
 pub type StopCallback = Box<dyn Fn() + Send>;
 
 type Out = Terminal<CrosstermBackend<BufWriter<Stderr>>>;
@@ -53,8 +53,8 @@ impl ScreenState {
     }
 }
 
-/// The live view while it is shown, on standard error. Dropping it restores the terminal, if it
-/// still accepts output.
+/// Live view while it is shown, on standard error. Dropping it restores the terminal, if it still
+/// accepts output.
 #[derive(Debug)]
 pub struct Screen {
     shared: Arc<ScreenState>,
@@ -98,12 +98,12 @@ impl Screen {
         Ok(Screen { shared, thread: Some(thread), left })
     }
 
-    /// Starts another run: the previous one is cleared.
+    /// Starts another run, and clears the previous one.
     pub fn begin(&self, subject: Subject) {
         self.shared.change(|model| *model = Model::new(subject));
     }
 
-    /// A complete second of the run, with everything measured up to its end.
+    /// Adds a complete second of the run, with everything measured up to its end.
     pub fn second(&self, second: &Second, total: &Snapshot) {
         // the sums are computed outside the lock
         let mut next = self.shared.model().clone();
@@ -138,11 +138,11 @@ impl Drop for Screen {
     }
 }
 
-/// True while the terminal is ours.
+/// True while the terminal is in our mode.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Restores the terminal, once; does nothing if it is not taken over. For programs that end without
-/// waiting for the view.
+/// Restores the terminal once, if it was taken over. For programs that end without waiting for the
+/// view.
 pub fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         // a closed terminal cannot be restored
@@ -151,7 +151,7 @@ pub fn restore() {
     }
 }
 
-/// The message of a panic would be lost on the alternate screen.
+/// Restores the terminal on a panic, whose message would be lost on the alternate screen.
 fn restore_on_panic() {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {

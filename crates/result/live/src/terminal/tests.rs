@@ -95,7 +95,7 @@ fn a_large_terminal_adds_the_curve_of_a_ramp() {
     assert!(shown.contains("Curve so far") && shown.contains("Responses and failures"), "{shown}");
 }
 
-/// Second `index` of a load of 2,000 a second that slows down in the middle.
+/// Returns second `index` of a load of 2,000/s that slows down in the middle.
 fn second(index: u32) -> Second {
     let wave = f64::from(index) / 8.0;
     let time = |ms: f64| Nanos::from_secs_f64(ms / 1e3);
@@ -314,7 +314,7 @@ fn hostile_figures_can_be_drawn() {
     assert!(grid(&model, (80, 24), LOOK).contains("measuring"));
 }
 
-/// Name of each phase of a run, and its remaining time.
+/// Each phase of a run has a name and a remaining time.
 #[test]
 fn the_phase_and_the_time_left() {
     let head = |subject: Subject, at: f64, warm_up: bool| {

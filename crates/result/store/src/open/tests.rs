@@ -83,8 +83,8 @@ fn a_full_disk_is_reported_and_earlier_data_loads() {
     assert_eq!(run.outcomes.succeeded, 3);
 }
 
-/// A folder in which nothing can be created; permissions do not bind root, so a file is in its
-/// place.
+/// A folder in which no file can be created; permissions do not apply to root, so a file replaces
+/// the folder.
 #[test]
 fn a_store_in_a_read_only_folder_is_read_and_not_written() {
     use std::os::unix::fs::PermissionsExt;

@@ -125,7 +125,7 @@ fn otlp_holds_sums_and_exponential_histograms() {
     assert!(metrics.iter().all(|metric| metric.data.is_some()));
 }
 
-/// Bucket `i` holds what is above b^(i−1) and at or below b^i, b = 2^(1/8).
+/// Bucket `i` contains values above b^(i−1) and at or below b^i, with b = 2^(1/8).
 #[test]
 fn exponential_buckets_by_hand() {
     let mut hist = Hist::new();

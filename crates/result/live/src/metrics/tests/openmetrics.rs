@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One sample: its name, its labels, its value.
+/// Sample: name, labels and value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) name: String,

@@ -1,5 +1,5 @@
-//! The messages of Prometheus' `io/prometheus/client/metrics.proto` that we write, as prost reads
-//! them.
+//! The messages of Prometheus' `io/prometheus/client/metrics.proto` that we write, as read by
+//! prost.
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct MetricFamily {

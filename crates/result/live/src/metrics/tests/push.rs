@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-/// Answers each push with one of `responses`; returns what it received: request line and message.
+/// Answers each push with one of `responses`; returns the received request line and message.
 fn collector(
     responses: Vec<Vec<u8>>,
 ) -> (u16, thread::JoinHandle<Vec<(String, ExportMetricsServiceRequest)>>) {

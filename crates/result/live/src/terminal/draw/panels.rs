@@ -26,7 +26,8 @@ const FOUR_COLUMNS: u16 = 120;
 
 type TableCells = [String; 3];
 
-/// `narrow`: the load and the times only, statuses and failures in one line below.
+/// Draws the panels. `narrow`: the load and the times only, with statuses and failures in one line
+/// below.
 pub(super) fn panels(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look, narrow: bool) {
     if narrow {
         let [tables, below] =
@@ -111,7 +112,7 @@ fn phases(model: &Model) -> Vec<TableCells> {
     std::iter::once(row("", "p50", "p99")).chain(model.so_far.phases.iter().map(line)).collect()
 }
 
-/// The last steps of a ramp, and the conclusions from all of them.
+/// Draws the last steps of a ramp, and the conclusions from all of them.
 fn curve(frame: &mut Frame<'_>, area: Rect, climb: &Climb, look: Look) {
     let inner = usize::from(area.width.saturating_sub(2));
     let space = usize::from(area.height.saturating_sub(2)).saturating_sub(climb.known.len() + 1);
@@ -125,7 +126,7 @@ fn curve(frame: &mut Frame<'_>, area: Rect, climb: &Climb, look: Look) {
     frame.render_widget(text.block(look.block(Line::from(" Curve so far "))), area);
 }
 
-/// Responses by status, then failures by class; `spare`: shown below them if everything fits.
+/// Draws responses by status, then failures by class; `spare`: shown below them if everything fits.
 fn endings(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -149,7 +150,7 @@ fn endings(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// At most `room` lines; if there are more, the last line counts them.
+/// Returns at most `room` lines; if there are more, the last line counts the others.
 fn cut(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Line<'static>> {
     if lines.len() > room {
         let kept = room.saturating_sub(1);
@@ -221,7 +222,7 @@ fn row(name: &str, second: &str, third: &str) -> TableCells {
     [s(name), s(second), s(third)]
 }
 
-/// Three columns in a frame; the rows set the name's width, and the first is the heading.
+/// Draws three columns in a frame; the rows set the name's width, and the first row is the heading.
 fn table(
     frame: &mut Frame<'_>,
     area: Rect,
