@@ -22,7 +22,7 @@ impl Damage {
     }
 }
 
-/// To a tree.
+/// Conversion to a tree.
 pub(crate) trait Pack {
     fn pack(&self, histogram_tree: &mut HistogramTree) -> Value;
 }
@@ -144,7 +144,7 @@ impl Unpack for u128 {
     }
 }
 
-/// JSON has neither NaN nor infinities: these are texts.
+/// JSON has neither NaN nor infinities, so these are texts.
 impl Pack for f64 {
     fn pack(&self, _: &mut HistogramTree) -> Value {
         match serde_json::Number::from_f64(*self) {
@@ -204,7 +204,7 @@ impl Unpack for IpAddr {
     }
 }
 
-/// Null means absent; a value that is null itself is in a list.
+/// Null means absent; a null value is stored in a list.
 impl<T: Pack> Pack for Option<T> {
     fn pack(&self, histogram_tree: &mut HistogramTree) -> Value {
         match self.as_ref().map(|value| value.pack(histogram_tree)) {

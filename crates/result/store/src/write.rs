@@ -61,7 +61,7 @@ impl Store {
         self.keep_known(id, index, vec![LiveSecond::new(second, Some(total), &[])])
     }
 
-    /// Several seconds at once.
+    /// Stores several seconds at once.
     pub(crate) fn keep_known(
         &mut self,
         id: &RunId,
@@ -224,7 +224,7 @@ impl Store {
 
 /// Fields of a finished result as a whole.
 pub(crate) struct FinishedResult<'a> {
-    /// `None` means the name at its start.
+    /// Name; `None` for the name at its start.
     name: Option<&'a str>,
     /// State; `None` for measurements without one.
     state: Option<State>,

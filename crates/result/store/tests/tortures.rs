@@ -32,7 +32,7 @@ use std::path::Path;
 use store::{Filter, Progress, ResultKind, Store, StoreError, StorePlace, Stored, Tortured};
 use units::Nanos;
 
-/// Everything that a result may have in addition to its cases.
+/// Returns a result with everything that it may contain besides its cases.
 fn full() -> Report {
     let mut report = tortures::pressed();
     let steps = vec![
@@ -191,7 +191,7 @@ fn a_torture_loads_as_it_was_stored() {
     );
 }
 
-/// As if its program had ended.
+/// Makes a result look as if its program had ended.
 fn orphan(path: &Path) {
     Connection::open(path).unwrap().execute("UPDATE result SET writer = 'gone'", []).unwrap();
 }
@@ -220,7 +220,7 @@ fn a_killed_torture_keeps_its_finished_cases() {
     assert!(text.contains("its program was killed after 2 cases"), "{text}");
 }
 
-/// They use the slots that the user named.
+/// The costs of a killed torture use the number of slots that the user gave.
 #[test]
 fn costs_of_a_killed_torture_are_those_of_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -320,7 +320,7 @@ fn deleting_takes_a_result_and_all_its_rows() {
     assert_eq!(begin(&mut store, "three").to_string(), "run-3", "numbers are not given twice");
 }
 
-/// With any content in the list's columns, the other results are still listed.
+/// Whatever the list's columns contain, the other results are still listed.
 #[test]
 fn one_damaged_row_is_listed_as_damaged_among_the_others() {
     let (_folder, path, place) = folder();
@@ -380,7 +380,7 @@ fn invalid_text_bytes_hide_no_result() {
     assert_eq!(result, "run-1");
 }
 
-/// Even with an unreadable kind, a result has its number.
+/// A result keeps its number even if its kind is unreadable.
 #[test]
 fn a_result_of_damaged_kind_is_listed_by_number() {
     let (_folder, path, place) = folder();
