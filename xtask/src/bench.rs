@@ -1,6 +1,6 @@
-//! The benchmark: `bench/run.sh` measures, this module renders `bench/RESULTS.md` and checks the
+//! The benchmark: `bench/run.sh` measures; this module renders `bench/RESULTS.md` and checks the
 //! budgets of docs/design.md section 7. Only ratios within one round count: the machine may be a
-//! third slower for a minute, but then it is for all tools.
+//! third slower for a minute, but then for all tools.
 //!
 //! RESULTS.md is one table of one run of one commit: each budget once. The tables by tool and the
 //! raw rounds of that run are files of `bench/history`. A run of some tables changes neither.
@@ -38,7 +38,7 @@ const RESULTS: &str = "bench/RESULTS.md";
 /// Tables by tool and raw rounds, by commit.
 const HISTORY: &str = "bench/history";
 
-/// `cargo xtask bench`.
+/// Runs `cargo xtask bench`.
 ///
 /// # Errors
 /// Fails if the measurement fails, the raw file cannot be read, or, with `--check`, a budget is

@@ -125,7 +125,7 @@ fn files(guide: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(names.filter(|name| name != SUMMARY).collect())
 }
 
-/// Files that no chapter names.
+/// Returns the files that no chapter names.
 fn unnamed(entries: &[Entry], files: &BTreeSet<String>) -> Vec<String> {
     let named: BTreeSet<&str> = chapters(entries).map(|(_, file)| file).collect();
     files.iter().filter(|file| !named.contains(file.as_str())).cloned().collect()

@@ -1,8 +1,9 @@
-//! Continuous integration: the cheapest check first, the same steps at the desk.
+//! Continuous integration: the cheapest check first, with the same steps as on a contributor's
+//! machine.
 //!
 //! Tests run twice: all of them on the dev profile, and those of the faces, of Lua and of torture
-//! on the release profile, because users build that. Both are built before a test runs; then they
-//! run at the same time.
+//! on the release profile, which users build. Both are built before a test runs; then they run at
+//! the same time.
 
 use crate::tried_again::{self, Ended};
 use crate::{licenses, packages, shell, tidy, truths};
@@ -50,8 +51,8 @@ const STEPS: &[Step] = &[
 /// Arguments for clippy.
 const LINTS: [&str; 2] = ["-D", "warnings"];
 
-/// Makes cargo reuse the crates as the step `clippy` has checked them, instead of checking each of
-/// them again: cargo stores the results of another compiler driver separately.
+/// Makes cargo reuse the crates as checked by the step `clippy`, instead of checking each of them
+/// again: cargo stores the results of another compiler driver separately.
 fn checked_by_clippy(cargo: &mut Command) {
     let driver = Path::new(cargo.get_program()).with_file_name("clippy-driver");
     if driver.is_file() {
@@ -61,7 +62,7 @@ fn checked_by_clippy(cargo: &mut Command) {
     }
 }
 
-/// `cargo xtask ci`: every step in order; the first failure ends it.
+/// Runs `cargo xtask ci`: every step in order; the first failure ends it.
 ///
 /// # Errors
 /// Fails with the first step that failed.
@@ -79,7 +80,7 @@ pub(crate) fn all(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `cargo xtask test`.
+/// Runs `cargo xtask test`.
 ///
 /// # Errors
 /// Fails if a program that the tests need is missing, tidy found something, or a test failed.
@@ -88,15 +89,16 @@ pub(crate) fn test(root: &Path, args: &[String]) -> anyhow::Result<()> {
     tests(root, args)
 }
 
-/// The tests that see the program from outside, each a test binary of the package `loadstone`: they run
-/// once more on the release build, because that is what people build.
+/// Tests that use the program from outside, each a test binary of the package `loadstone`: they run
+/// again on the release build, which users build.
 const FROM_OUTSIDE: [&str; 3] = ["faces", "hard_times", WAITING];
 
-/// Tests that wait for deadlines of servers, and do little else: more of them go at once.
+/// Tests that mostly wait for deadlines of servers, so that more of them run at once.
 const WAITING: &str = "torture";
 const AT_ONCE: &str = "4";
 
-/// Tests that start servers and loads of seconds: a separate lane, in parallel to the others.
+/// Tests that start servers and loads of several seconds: a separate lane, in parallel to the
+/// others.
 const SLOW: [&str; 5] = ["features", "fleet", "live", "pages", "store"];
 
 const EVERYWHERE: [&str; 2] = ["--workspace", "--no-fail-fast"];
@@ -175,8 +177,8 @@ fn lanes(first: impl FnOnce() -> Vec<Ended>, others: [Lane<'_>; 2]) -> Vec<Ended
     })
 }
 
-/// Everything that the tests start, before any of them runs. Both profiles are built at the same time, so
-/// that the last crate of one leaves no core idle.
+/// Builds everything that the tests start, before any of them runs. Both profiles are built at the
+/// same time, so that the last crate of one leaves no core idle.
 fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
     let mut release = cargo(root);
     release.args(["build", "--release", "--package", "loadstone"]).args(args);
@@ -252,7 +254,7 @@ fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> 
     shell::run(test.arg("test").args(args).args(what))
 }
 
-/// `cargo xtask bless`: updates the snapshots with the program's output. Read the diff.
+/// Runs `cargo xtask bless`: updates the snapshots with the program's output. Read the diff.
 ///
 /// # Errors
 /// Fails if a test fails for another reason than its snapshot.
@@ -271,8 +273,8 @@ pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `cargo xtask schema`: writes docs/schema. Read the diff; a test of `record` holds the files against
-/// the types.
+/// Runs `cargo xtask schema`: writes docs/schema. Read the diff; a test of `record` compares the
+/// files with the types.
 ///
 /// # Errors
 /// Fails if it cannot be built, or a file cannot be written.
@@ -288,8 +290,8 @@ fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// For tests that send signals: a program inherits ignored signals, as set by `nohup` and by shells
-/// for background jobs.
+/// Resets ignored signals for tests that send signals: a program inherits them, as set by `nohup`
+/// and by shells for background jobs.
 fn cargo_with_default_signals(root: &Path) -> Command {
     // only GNU's env has this option; otherwise the tests inherit the caller's settings
     const RESET_SIGNALS: [&str; 2] = ["env", "--default-signal=HUP,INT,QUIT,TERM"];

@@ -36,7 +36,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const SHELLS: [(&str, &str); 3] =
     [("bash", "loadstone.bash"), ("zsh", "_loadstone"), ("fish", "loadstone.fish")];
 const DOCUMENTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
-/// Bytes that the program may have when it is installed.
+/// Maximum size of the installed program in bytes.
 const SIZE_MAX: u64 = 34_000_000;
 const SUMMARY: &str = "loads, measures and torture-tests web servers";
 const DESCRIPTION: [&str; 2] = [
@@ -55,7 +55,7 @@ struct Release {
     stage: PathBuf,
 }
 
-/// `cargo xtask dist`: fills `dist/`.
+/// Runs `cargo xtask dist`: fills `dist/`.
 ///
 /// # Errors
 /// Fails if a tool is missing, the build fails, the static binary is not static, a binary is too
@@ -208,8 +208,8 @@ fn checksum_line(file: &Path) -> anyhow::Result<String> {
     Ok(format!("{}  {name}\n", sha256(&bytes)))
 }
 
-/// Seconds since 1970 of the last commit, so that packing twice gives the same bytes; 0 outside a
-/// repository. `SOURCE_DATE_EPOCH` has precedence.
+/// Returns seconds since 1970 of the last commit, so that packing twice gives the same bytes; 0
+/// outside a repository. `SOURCE_DATE_EPOCH` has precedence.
 fn commit_date(root: &Path) -> String {
     if let Ok(date) = std::env::var("SOURCE_DATE_EPOCH") {
         return date;

@@ -32,7 +32,7 @@ const ALARM: &str = "alarm";
 /// Tests that replay a corpus have this in their name.
 const REPLAY: &str = "corpus";
 
-/// `cargo xtask fuzz`.
+/// Runs `cargo xtask fuzz`.
 ///
 /// # Errors
 /// Fails if a target found something, the alarm stayed silent, or no corpus replays.
@@ -90,7 +90,7 @@ fn has_nightly() -> bool {
     output.is_ok_and(|list| list.lines().any(|line| line.starts_with("nightly")))
 }
 
-/// Runs the replaying tests, after making sure that there are some.
+/// Runs the replaying tests, after checking that there are some.
 fn replay(root: &Path) -> anyhow::Result<()> {
     let test = || {
         let mut cargo = shell::cargo();
@@ -107,7 +107,7 @@ fn replay(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names of the `[[bin]]` targets.
+/// Returns the names of the `[[bin]]` targets.
 fn targets(manifest: &str) -> anyhow::Result<Vec<String>> {
     let manifest: toml::Table = manifest.parse().context("fuzz/Cargo.toml")?;
     let bins = manifest.get("bin").and_then(toml::Value::as_array).into_iter().flatten();

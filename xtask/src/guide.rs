@@ -1,9 +1,9 @@
 //! The guide shows the program's output, so the program writes those blocks itself. Comments in a
 //! page contain the commands (see [`page::Mark`]); each page has its own folder and servers.
 //!
-//! `--check` changes nothing: every command still ends with its exit code, every option of the pages
-//! is in the help, and every option of the help is in the guide. Without it a result that is INVALID is
-//! tried again, and then refused: the block stays as it was.
+//! `--check` changes nothing: every command still ends with its exit code, every option of the
+//! pages is in the help, and every option of the help is in the guide. Without it a result that is
+//! INVALID is repeated, and then refused: the block stays as it was.
 
 mod options;
 mod page;
@@ -97,7 +97,7 @@ const SUBCOMMANDS: &[&str] = &[
     "report",
 ];
 
-/// `cargo xtask guide`.
+/// Runs `cargo xtask guide`.
 ///
 /// # Errors
 /// Fails if a command's exit code differs from its mark, an option is in one place only, or a page
@@ -269,7 +269,7 @@ impl<'a> Stage<'a> {
         Ok(format!("$ {command}\n{}\n{ended}", output.trim_end()))
     }
 
-    /// Exit code and output of a command that is shown.
+    /// Returns exit code and output of a command that is shown.
     fn output_of(&self, shown: &Shown) -> anyhow::Result<(i32, String)> {
         let command = &shown.command;
         let merged = if shown.errors { format!("{{ {command}; }} 2>&1") } else { command.clone() };
@@ -306,7 +306,8 @@ impl<'a> Stage<'a> {
         command
     }
 
-    /// A check runs alongside other work: its site uses any port, in place of the usual one.
+    /// Runs with a site. A check runs during other work, so its site uses a free port instead of
+    /// the usual one.
     fn with_site(&self, text: &str) -> String {
         match &self.site {
             Some((_, address)) => text.replace(SITE, address),
@@ -358,7 +359,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Options of the help against options of the pages, both ways.
+/// Compares options of the help with options of the pages, both ways.
 fn compare_options(root: &Path, binary: &Path) -> anyhow::Result<Vec<String>> {
     let mut help = BTreeMap::new();
     for &command in SUBCOMMANDS {

@@ -1,6 +1,6 @@
-//! License, source and ban of every dependency, from `cargo metadata` and deny.toml. What
-//! cargo-deny does, without the minutes that installing it costs a fresh machine; cargo-deny itself
-//! runs too where it is installed, because it also knows the advisories.
+//! License, source and ban of every dependency, from `cargo metadata` and deny.toml: the checks of
+//! cargo-deny, without the minutes for installing it on a fresh machine. cargo-deny also runs if it
+//! is installed, because it knows the advisories too.
 
 use crate::shell;
 use anyhow::{Context, bail};
@@ -11,11 +11,11 @@ use std::path::Path;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Advisories {
     LookedUp,
-    /// Why not, as a sentence.
+    /// Reason, as a sentence.
     NotLookedUp(String),
 }
 
-/// `cargo xtask deny`.
+/// Runs `cargo xtask deny`.
 ///
 /// # Errors
 /// Fails if deny.toml or the metadata cannot be read, or a dependency is not allowed.

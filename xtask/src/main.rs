@@ -1,5 +1,5 @@
-//! The repository's own commands: `cargo xtask COMMAND`. What continuous integration does and what
-//! a contributor does at the desk is one and the same program.
+//! The repository's own commands: `cargo xtask COMMAND`. Continuous integration and contributors
+//! use the same program.
 //!
 //! Exit codes: 0 done · 1 a check found something · 2 wrong usage, or this machine lacks a program.
 #![forbid(unsafe_code)]

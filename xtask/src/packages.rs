@@ -1,4 +1,4 @@
-//! Debian packages that the tests need: installed when we may, named plainly when we may not.
+//! Debian packages that the tests need: installed if permitted, otherwise listed.
 
 use crate::shell::{self, Missing};
 use std::path::Path;
@@ -118,13 +118,13 @@ fn is_there(needed: &str) -> bool {
     if needed.starts_with('/') { Path::new(needed).exists() } else { shell::find(needed).is_some() }
 }
 
-/// An ordinary user's PATH on Debian lacks the folder that holds nginx.
+/// Adds system folders to PATH: an ordinary user's PATH on Debian lacks the folder of nginx.
 pub(crate) fn with_system_folders(command: &mut Command) {
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"));
 }
 
-/// Missing packages and the command to install them.
+/// Returns the missing packages, and the command to install them.
 fn plea(absent: &[(&str, &str)]) -> String {
     let programs: Vec<&str> = absent.iter().map(|(program, _)| *program).collect();
     let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();

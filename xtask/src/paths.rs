@@ -107,7 +107,7 @@ fn merged(before: &str, part: Part, section: &str) -> String {
     page
 }
 
-/// System load in the last minute, as a measure of other work.
+/// Returns the system load in the last minute, as a measure of other work.
 fn machine() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or("an unknown number").to_owned();
@@ -115,7 +115,7 @@ fn machine() -> String {
     format!("{cores} cores, {load} runnable processes in the minute before.")
 }
 
-/// `netpath` with a program, and the output of both.
+/// Runs `netpath` with a program; returns the output of both.
 fn through(
     netpath: &mut Command,
     [path, seed]: &[&str; 2],

@@ -2,8 +2,8 @@
 //! which gives the same number on every machine with the same compiler. Wall time needs a quiet
 //! machine and `cargo xtask bench`.
 //!
-//! The counted program takes a number of calls and a case: `PROGRAM CALLS CASE`. It runs twice, and
-//! the difference of the totals over the difference of the calls leaves start and end out.
+//! The counted program takes a number of calls and a case: `PROGRAM CALLS CASE`. It runs twice; the
+//! difference of the totals over the difference of the calls excludes start and end.
 
 use crate::shell;
 use anyhow::{Context, bail};
@@ -52,7 +52,7 @@ const CASES: [&str; 11] = [
     "http3_10",
 ];
 
-/// `cargo xtask perf`.
+/// Runs `cargo xtask perf`.
 ///
 /// # Errors
 /// Fails if valgrind is missing, the program fails, or a case has grown.
@@ -173,7 +173,7 @@ fn judged(case: &str, per_call: f64, figure: Option<f64>) -> String {
     )
 }
 
-/// `CASE FIGURE` a line; `#` starts a comment.
+/// Parses `CASE FIGURE` lines; `#` starts a comment.
 fn parse_figures(text: &str) -> anyhow::Result<BTreeMap<String, f64>> {
     let mut figures = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {

@@ -24,7 +24,7 @@ const MANIFEST: &str = "Cargo.toml";
 /// Placeholder for the date in a heading.
 const OPEN: &str = "unreleased";
 
-/// `cargo xtask release`.
+/// Runs `cargo xtask release`.
 ///
 /// # Errors
 /// Fails for an invalid version or date; a CHANGELOG section that is missing, empty or already
@@ -64,7 +64,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
 /// A version's part of the CHANGELOG.
 #[derive(Debug, PartialEq, Eq)]
 struct Section {
-    /// The whole line.
+    /// Complete line.
     heading: String,
     /// The day of the release, or [`OPEN`].
     day: String,
@@ -87,7 +87,8 @@ impl Section {
     }
 }
 
-/// Semantic Versioning 2.0.0: three numbers without leading zeros, and what follows a hyphen.
+/// Returns whether the text is a version by Semantic Versioning 2.0.0: three numbers without
+/// leading zeros, and optional text after a hyphen.
 fn is_version(text: &str) -> bool {
     let (numbers, pre) = text.split_once('-').map_or((text, None), |(a, b)| (a, Some(b)));
     let numeral = |part: &str| {

@@ -1,5 +1,5 @@
-//! Child processes: nothing reads standard input, everything is shown before it runs, a failure
-//! names the command.
+//! Child processes: they read no standard input, every command is printed before it runs, and a
+//! failure names the command.
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
@@ -118,7 +118,7 @@ pub(crate) fn need(program: &str, way_out: &str) -> anyhow::Result<PathBuf> {
     find(program).ok_or_else(|| Missing(format!("{program} is not installed: {way_out}")).into())
 }
 
-/// Cargo's build folder.
+/// Returns cargo's build folder.
 pub(crate) fn target_folder(root: &Path) -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root.join(folder),
@@ -131,7 +131,7 @@ pub(crate) const RELEASE: &str = "release";
 /// The shipped, and therefore measured, build: optimized as a whole (docs/decisions/0075).
 pub(crate) const DIST: &str = "dist";
 
-/// Builds the program with one of these profiles and returns where it is.
+/// Builds the program with one of these profiles and returns its path.
 ///
 /// # Errors
 /// Fails if the build fails.
@@ -153,7 +153,7 @@ pub(crate) fn version(root: &Path) -> anyhow::Result<String> {
     version_in(&text).with_context(|| format!("no [workspace.package] version in {path:?}"))
 }
 
-/// The same, from the manifest's text.
+/// Returns the version from the manifest's text.
 pub(crate) fn version_in(manifest: &str) -> Option<String> {
     let manifest: toml::Table = manifest.parse().ok()?;
     let version = manifest.get("workspace")?.get("package")?.get("version")?;

@@ -1,5 +1,5 @@
 //! Checks the tree against its own rules. Each rule is a function from a [`Tree`] to its findings;
-//! the tests plant a violation of each of them.
+//! the tests plant a violation of each rule.
 
 mod circles;
 mod documents;
@@ -84,7 +84,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// `cargo xtask tidy`.
+/// Runs `cargo xtask tidy`.
 ///
 /// # Errors
 /// Fails if the tree cannot be read, or something was found.

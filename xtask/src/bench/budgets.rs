@@ -138,9 +138,9 @@ pub(super) struct Judged {
     pub(super) what: String,
     pub(super) max: f64,
     pub(super) unit: &'static str,
-    /// `None` if the raw file has no such figures.
+    /// Figures found; `None` if the raw file has none.
     pub(super) found: Option<Estimate>,
-    /// `None` with too few rounds.
+    /// Whether the budget is kept; `None` with too few rounds.
     pub(super) holds: Option<bool>,
 }
 

@@ -11,10 +11,10 @@ pub(super) struct Estimate {
     pub(super) count: usize,
 }
 
-/// The interval between the k-th smallest and the k-th largest value contains the median with
-/// probability 1 − 2·P(B < k), B binomial over n fair coins (each value lies below the true median
-/// or above it). The largest k that still gives 95 %; the whole range if even that gives less,
-/// which is the case below six values. `None` without values.
+/// Returns the interval between the k-th smallest and the k-th largest value, which contains the
+/// median with probability 1 − 2·P(B < k), B binomial over n fair coins (each value lies below the
+/// true median or above it). Uses the largest k that still gives 95 %, or the whole range if even
+/// that gives less, which is the case below six values. `None` without values.
 pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -38,7 +38,7 @@ pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// 1 − 2·P(B ≤ k − 1) for B ~ Binomial(n, ½); 0 when the two ends would cross.
+/// Returns 1 − 2·P(B ≤ k − 1) for B ~ Binomial(n, ½); 0 if the two ends would cross.
 fn coverage(count: usize, k: usize) -> f64 {
     if 2 * k > count {
         return 0.0;

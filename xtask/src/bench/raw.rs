@@ -73,7 +73,7 @@ impl Raw {
         self.tools.get(table).map_or(&[], Vec::as_slice)
     }
 
-    /// Figures by round; may be empty.
+    /// Returns figures by round; may be empty.
     pub(super) fn rounds(&self, table: &str, tool: &str, metric: &str) -> Vec<(u32, f64)> {
         let key = (table.to_owned(), tool.to_owned(), metric.to_owned());
         self.figures
@@ -84,12 +84,12 @@ impl Raw {
             .collect()
     }
 
-    /// Figures in order of the rounds.
+    /// Returns figures in order of the rounds.
     pub(super) fn values(&self, table: &str, tool: &str, metric: &str) -> Vec<f64> {
         self.rounds(table, tool, metric).into_iter().map(|(_, value)| value).collect()
     }
 
-    /// `how` of two tools' figures within each round that has both.
+    /// Applies `how` to the figures of two tools, within each round that has both.
     pub(super) fn paired(
         &self,
         table: &str,

@@ -5,7 +5,7 @@ use super::figures::{Estimate, estimate};
 use super::raw::Raw;
 use std::fmt::Write as _;
 
-/// A table's title and the tool with which the others are compared.
+/// Title of a table, and the tool with which the others are compared.
 struct Title {
     table: &'static str,
     title: &'static str,

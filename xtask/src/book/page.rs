@@ -113,8 +113,8 @@ fn heading_text(events: &[Event<'_>]) -> String {
     text.collect()
 }
 
-/// Target of a link in the book: pages of the guide become HTML files, other files of the
-/// repository get the prefix.
+/// Returns the target of a link in the book: pages of the guide become HTML files, other files of
+/// the repository get the prefix.
 fn target(link: &str, repository: &str) -> String {
     if link.contains(':') || link.starts_with('#') {
         return link.to_owned();

@@ -29,7 +29,7 @@ pub(super) fn asks_for_loader(elf: &[u8]) -> Option<bool> {
 
 /// Copies `binary` to `folder/loadstone` without its symbols, and the removed parts to
 /// `folder/loadstone.debug`, which a debugger finds by the link in the first. The dynamic symbols
-/// stay: Lua's C modules look them up.
+/// stay, because Lua's C modules look them up.
 ///
 /// # Errors
 /// Fails if binutils is missing or fails.
@@ -48,8 +48,8 @@ pub(super) fn split(binary: &Path, folder: &Path) -> anyhow::Result<(PathBuf, Pa
     Ok((stripped, debug))
 }
 
-/// Dependencies of a Debian package of the binary: the libraries that it names, with the newest
-/// version of glibc's symbols that it uses.
+/// Returns the dependencies of a Debian package of the binary: the libraries that it names, with
+/// the newest version of glibc's symbols that it uses.
 ///
 /// # Errors
 /// Fails if it names a library that is not part of a plain system.
@@ -87,7 +87,7 @@ fn depends_in(headers: &str) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
-    /// An ELF file of one program header of the given kind.
+    /// Returns an ELF file with one program header of the given kind.
     fn elf(kind: u32) -> Vec<u8> {
         let mut file = vec![0; 64 + 56];
         file[..6].copy_from_slice(b"\x7fELF\x02\x01");

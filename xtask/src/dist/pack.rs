@@ -42,7 +42,7 @@ pub(super) fn tar<S: AsRef<OsStr>>(
     shell::run(tar.arg("--directory").arg(folder).args(entries))
 }
 
-/// `from` compressed into `to`; -n leaves name and time out of the file.
+/// Compresses `from` into `to`; -n omits name and time in the file.
 ///
 /// # Errors
 /// Fails if gzip fails, or the file cannot be written.

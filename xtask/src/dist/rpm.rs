@@ -56,7 +56,8 @@ pub(super) fn pack(release: &Release, from: &Path) -> anyhow::Result<PathBuf> {
     Ok(release.dist.join(format!("loadstone-{version}-1.x86_64.rpm")))
 }
 
-/// The files are named one by one: a list of folders would claim the system's folders.
+/// Renders the spec. The files are named one by one: a list of folders would claim the system's
+/// folders.
 fn spec(version: &str, tree: &Path) -> String {
     let files: String = PLACES
         .iter()

@@ -22,7 +22,7 @@ fn program(folder: &Path, name: &str, linkage: &str) -> PathBuf {
     binary
 }
 
-/// Returns a tree with what packages take from it; outside a repository, so dated 0.
+/// Returns a tree with the files that packages need, outside a repository and therefore dated 0.
 fn tree(folder: &Path) -> PathBuf {
     let root = folder.join("root");
     std::fs::create_dir(&root).unwrap();
@@ -74,7 +74,7 @@ fn packages_are_whole_and_the_same_twice() {
     an_image_holds_together(&first.join("loadstone-1.2.3-rc1-oci.tar"), folder.path());
 }
 
-/// Every digest is the sum of the blob that it names, and the layer has the static program.
+/// Every digest is that of the blob that it names, and the layer has the static program.
 fn an_image_holds_together(image: &Path, folder: &Path) {
     let layout = folder.join("layout");
     std::fs::create_dir(&layout).unwrap();

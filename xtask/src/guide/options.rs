@@ -25,7 +25,7 @@ const FOREIGN: &[&str] = &[
 /// Options of every command, documented once.
 const EVERYWHERE: &[&str] = &["--help", "--version"];
 
-/// Options that a help text names, in its list or in passing.
+/// Returns the options that a help text names, in its list or in its text.
 pub(super) fn in_help(text: &str) -> BTreeSet<String> {
     named(text)
 }
@@ -36,12 +36,13 @@ fn named(text: &str) -> BTreeSet<String> {
     found.filter(|option| !option.ends_with('-')).collect()
 }
 
-/// Migration pages name options of other tools.
+/// Returns whether an option belongs to another tool, as on migration pages.
 fn of_another_tool(page: &str) -> bool {
     page.contains("/coming-from-")
 }
 
-/// `guide`: name and option words of each page; `other` may name any option but need not name all.
+/// Compares options. `guide`: name and option words of each page; `other` may name any option but
+/// need not name all.
 pub(super) fn compare(
     help: &BTreeMap<&str, BTreeSet<String>>,
     guide: &[(String, String)],

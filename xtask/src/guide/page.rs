@@ -1,23 +1,23 @@
-//! A page as marks, the blocks that belong to them, and the rest.
+//! A page as marks, their blocks, and the rest.
 
 use anyhow::{Context, bail};
 
 /// A comment of a page, one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// `<!-- site: OPTIONS -->`: from here on a site with these options listens on [`SITE`]. The reader
-    /// sees the line that starts it.
+    /// `<!-- site: OPTIONS -->`: starts a site with these options on [`SITE`]. The page shows the
+    /// line that starts it.
     Site(String),
-    /// `<!-- start 8443: COMMAND -->`: a server, until the page's end; a path instead of the port is that
-    /// of a Unix socket. The reader sees the line.
+    /// `<!-- start 8443: COMMAND -->`: starts a server until the page's end; a path instead of the
+    /// port is that of a Unix socket. The page shows the line.
     Start { at: Listener, command: String },
-    /// `<!-- run: COMMAND -->`: shown without what it prints; it must end with 0, or 4.
+    /// `<!-- run: COMMAND -->`: shown without its output; must end with 0 or 4.
     Run(String),
     /// `<!-- wait: COMMAND -->`: until the servers are ready; readers do not need it.
     Wait(String),
     /// `<!-- file: NAME -->`: the block that follows is written to this file.
     File { name: String, text: String },
-    /// `<!-- output: COMMAND -->`: the block that follows is what this prints.
+    /// `<!-- output: COMMAND -->`: the block that follows is the output of the command.
     Output(Shown),
 }
 
@@ -42,7 +42,7 @@ impl Mark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) command: String,
-    /// Standard error as well.
+    /// True to show standard error as well.
     pub(super) errors: bool,
     pub(super) code: i32,
     /// The page deliberately shows an INVALID result.
@@ -50,14 +50,14 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// A measurement may be INVALID on a busy machine, and then decides no objective either: 4 is
-    /// accepted in place of 0 or 1 if the output is not shown.
+    /// Returns the accepted exit codes. A measurement may be INVALID on a busy machine, and then
+    /// decides no objective either: 4 replaces 0 or 1 if the output is not shown.
     pub(super) fn allows(&self, code: i32) -> bool {
         code == self.code || (code == 4 && (0..=1).contains(&self.code))
     }
 
-    /// Returns whether this may be shown in the page: an example with an INVALID verdict teaches
-    /// nothing.
+    /// Returns whether the output may be shown in the page: an example with an INVALID verdict
+    /// teaches nothing.
     pub(super) fn may_be_shown(&self, code: i32, text: &str) -> bool {
         code == self.code && (self.invalid || !text.contains("INVALID"))
     }
@@ -75,7 +75,7 @@ pub(super) struct Page {
     pieces: Vec<Piece>,
 }
 
-/// Beginnings of marks that take what is shown before them into their block.
+/// Beginnings of marks whose block includes the text shown before them.
 const SHARING: [&str; 5] = ["<!-- site", "<!-- start", "<!-- run", "<!-- wait", "<!-- output"];
 
 impl Page {
@@ -169,7 +169,7 @@ impl Page {
         text
     }
 
-    /// Written text, without program output.
+    /// Returns the written text, without program output.
     pub(super) fn written_text(&self) -> String {
         let own = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Own(text) => Some(text.as_str()),

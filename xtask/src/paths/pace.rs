@@ -71,7 +71,7 @@ fn build(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(target.join("release/pace"))
 }
 
-/// Returns the sender and receiver use one core; the forwarder takes the other.
+/// Runs a round in which sender and receiver use one core; the forwarder uses the other.
 fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Result<Round> {
     let pace = pace.display().to_string();
     let mut netpath = match real_time {

@@ -20,7 +20,7 @@ const SERVERS: [&str; 7] = [
     "Python http.server",
 ];
 const PATH: &str = "rtt=10ms, loss=1%";
-/// nginx and haproxy have 64 connections each, of which the end of the last ones takes some.
+/// Number of users. nginx and haproxy have 64 connections each, some of which are still ending.
 const USERS: &str = "30";
 const CALLS: u64 = 10_000;
 

@@ -79,7 +79,7 @@ pub(super) fn section(binary: &Path, minutes: u32) -> anyhow::Result<String> {
     ))
 }
 
-/// A look every second until it ends, or a minute after it should have.
+/// Samples every second until it ends, or a minute after it should have.
 fn watch(mut child: Child, span: Duration) -> anyhow::Result<(Vec<Held>, Child)> {
     let start = Instant::now();
     let mut rows = Vec::new();
@@ -94,7 +94,7 @@ fn watch(mut child: Child, span: Duration) -> anyhow::Result<(Vec<Held>, Child)>
     Ok((rows, child))
 }
 
-/// `None`: it has just ended.
+/// Returns a sample; `None` if it has just ended.
 fn look(process: u32) -> Option<Held> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -24,7 +24,7 @@ const LOSSES: [&str; 3] = ["0%", "0.5%", "2%"];
 /// Loads with the number of users of each: calls are slow over long paths, and a median of few is
 /// unreliable.
 const RTTS: [(&str, u32); 4] = [("1ms", 8), ("20ms", 8), ("100ms", 32), ("200ms", 64)];
-/// Bytes of an uploaded body.
+/// Number of bytes of an uploaded body.
 const UPLOAD: usize = 30_000;
 
 /// One kind of load.
@@ -49,7 +49,7 @@ struct Ran {
     again: f64,
 }
 
-/// Ended with the section that needs it.
+/// Site that ends with the section that needs it.
 struct Site(Child);
 
 impl Drop for Site {

@@ -113,7 +113,7 @@ fn a_section_without_text_is_refused() {
     assert_eq!(Section::of(text, "0.9.0").unwrap().notes, "- x");
 }
 
-/// The changelog that the next release will be made of.
+/// The changelog of the next release has notes.
 #[test]
 fn our_own_changelog_has_notes_of_the_version_in_the_manifest() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

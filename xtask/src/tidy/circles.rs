@@ -6,10 +6,10 @@ use super::tree::source_of;
 use super::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Modules that are held to it: those right below a root.
+/// Modules to which the rule applies: those directly below a root.
 struct Held {
     folder: String,
-    /// The file that declares them.
+    /// File that declares them.
     root: &'static str,
     /// Form of a reference between modules.
     prefixes: &'static [&'static str],
@@ -161,12 +161,12 @@ const LARGE: &[(&str, &[&str])] = &[
     ("crates/system/net/src/tls/", &["crate::tls::"]),
 ];
 
-/// For each module of a folder, the modules of the folder that it uses.
+/// Modules of a folder, each with the modules of the folder that it uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Returns the modules directly below the root of a crate, with all that is below them, use each
-/// other only in one direction, except for the named circles. Each of those exists, and so does its
-/// crate.
+/// Checks that the modules directly below the root of a crate, with everything below them, use each
+/// other only in one direction, except for the named circles. Each of those must exist, and so must
+/// its crate.
 pub(super) fn among_modules(tree: &Tree) -> Vec<Finding> {
     among(tree, NAMED)
 }
@@ -265,7 +265,7 @@ fn homes(root: &Source, modules: &BTreeSet<String>) -> BTreeMap<String, String> 
     root.paths().iter().filter_map(|named| home(&named.path)).collect()
 }
 
-/// Each largest set of modules that reach each other.
+/// Returns each largest set of modules that reach each other.
 fn circles(uses: &Uses) -> BTreeSet<BTreeSet<String>> {
     let reached = |from: &str| {
         let mut reached: BTreeSet<String> = BTreeSet::new();

@@ -14,7 +14,7 @@ static CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new("`[^`]*`").expect("a 
 
 const MAP: &str = "ARCHITECTURE.md";
 
-/// ARCHITECTURE.md names every crate by its folder, and no crate that is not there.
+/// Checks that ARCHITECTURE.md names every crate by its folder, and only existing crates.
 pub(super) fn crates_on_the_map(tree: &Tree) -> Vec<Finding> {
     let Some(map) = tree.text(MAP) else {
         return vec![Finding::new(MAP, 0, "missing")];
@@ -39,7 +39,7 @@ pub(super) fn crates_on_the_map(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// CHANGELOG.md has a section for the version that the manifest states.
+/// Checks that CHANGELOG.md has a section for the version in the manifest.
 pub(super) fn version_in_changelog(tree: &Tree) -> Vec<Finding> {
     let path = "CHANGELOG.md";
     let Some(version) = tree.text("Cargo.toml").and_then(version_in) else {
@@ -95,7 +95,7 @@ fn broken(tree: &Tree, from: &str, target: &str) -> Option<&'static str> {
     text.is_some_and(lost).then_some("there is no such heading")
 }
 
-/// Returns the path that `target` means in the file `from`; `None` when it climbs out of the root.
+/// Returns the path that `target` means in the file `from`; `None` if it leaves the root.
 fn resolve(from: &str, target: &str) -> Option<String> {
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
@@ -111,7 +111,7 @@ fn resolve(from: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Returns the anchor that a heading gets: lower case, spaces to hyphens, punctuation gone.
+/// Returns the anchor of a heading: lower case, spaces as hyphens, no punctuation.
 fn heading(line: &str) -> Option<String> {
     let title = line.strip_prefix('#')?.trim_start_matches('#').strip_prefix(' ')?;
     Some(anchor(title))

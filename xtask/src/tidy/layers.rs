@@ -1,10 +1,10 @@
-//! The layer law: which crate may depend on which. This table is enforced. A crate that is not in
-//! the table is a finding.
+//! The layer rule: which crate may depend on which. The table is enforced; a crate that is not in
+//! it is a finding.
 
 use super::manifests::manifest;
 use super::{Finding, Tree};
 
-/// Layers up to this one know no socket, file, thread, environment or clock.
+/// Highest layer without sockets, files, threads, environment variables or clocks.
 pub(super) const PURE_LAYER_MAX: u8 = 3;
 /// Sockets, files, threads, the clock.
 pub(super) const SHELL_LAYER: u8 = 4;
@@ -16,9 +16,9 @@ struct Place {
 }
 
 enum May {
-    /// Only these of our crates; above layer 2 [`GROUND`] is implied.
+    /// Only these of our crates; above layer 2, [`GROUND`] is implied.
     Only(&'static [&'static str]),
-    /// Everything in layers up to this one.
+    /// All crates in layers up to this one.
     UpTo(u8),
 }
 
@@ -86,7 +86,8 @@ const fn up_to(name: &'static str, layer: u8, max: u8) -> Place {
     Place { name, layer, may: May::UpTo(max) }
 }
 
-/// Third-party crates restricted to some of ours: the packages, where they are permitted, and why.
+/// Third-party crates restricted to some of our crates: the packages, where they are permitted, and
+/// why.
 struct Gate {
     packages: &'static [&'static str],
     allowed: fn(&str) -> bool,
@@ -137,10 +138,10 @@ const GATES: &[Gate] = &[
     },
 ];
 
-/// Permissions that break the layer law still, as (crate, dependency). The list may only shrink.
+/// Permissions that still break the layer rule, as (crate, dependency). The list may only shrink.
 const OWED: &[(&str, &str)] = &[];
 
-/// Returns the table obeys its own rule: nothing is permitted to use a higher layer.
+/// Checks that the table obeys its own rule: no crate may use a higher layer.
 pub(super) fn permissions(tree: &Tree) -> Vec<Finding> {
     // a test tree has no table
     if tree.text(TABLE).is_none() {
@@ -233,7 +234,7 @@ fn allowed(place: &Place, dependency: &str) -> bool {
     }
 }
 
-/// Third-party crates are used only where their kind of work is done.
+/// Checks that third-party crates are used only in the crates for their kind of work.
 pub(super) fn theirs(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (name, folder) in tree.crate_folders() {
@@ -250,7 +251,8 @@ pub(super) fn theirs(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Package names that a crate is built from: normal and build dependencies, for any target.
+/// Returns the package names that a crate is built from: normal and build dependencies, for any
+/// target.
 fn dependencies(tree: &Tree, path: &str) -> Vec<String> {
     tables(&manifest(tree, path), &["dependencies", "build-dependencies"])
 }

@@ -15,8 +15,8 @@ pub(super) const NAME_CHARS_MAX: usize = 60;
 /// and a call that the compiler does not inline would be measured with it.
 const UNROLLED: &str = "bench/limit/";
 
-/// No function longer than [`FUNCTION_LINES_MAX`] lines, from `fn` to its closing brace, and none, so
-/// no test, with a name longer than [`NAME_CHARS_MAX`].
+/// Checks that no function is longer than [`FUNCTION_LINES_MAX`] lines, from `fn` to its closing
+/// brace, and that none, including tests, has a name longer than [`NAME_CHARS_MAX`].
 pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, source) in tree.sources() {
@@ -38,7 +38,7 @@ pub(super) fn functions(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// No Rust file longer than [`FILE_LINES_MAX`] lines.
+/// Checks that no Rust file is longer than [`FILE_LINES_MAX`] lines.
 pub(super) fn files(tree: &Tree) -> Vec<Finding> {
     let long = |(path, text): (&str, &str)| {
         let lines = text.lines().count();

@@ -7,7 +7,7 @@ use super::{Finding, Tree};
 const NAMELESS: &[&str] =
     &["utils", "util", "common", "core", "helpers", "helper", "misc", "shared"];
 
-/// No crate with a name that means nothing; a crate's name is its folder's.
+/// Checks that no crate has a meaningless name; a crate's name is its folder's.
 pub(super) fn names(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (name, folder) in tree.crate_folders() {
@@ -49,7 +49,7 @@ pub(super) fn lints(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Returns a manifest's table; empty when it does not parse, which cargo itself reports better.
+/// Returns a manifest's table; empty if it does not parse, which cargo reports better.
 pub(super) fn manifest(tree: &Tree, path: &str) -> toml::Table {
     tree.text(path).and_then(|text| text.parse().ok()).unwrap_or_default()
 }

@@ -17,7 +17,7 @@ const LIST: &str = "xtask/src/tidy/nouns.rs";
 #[rustfmt::skip]
 const OWED: &[&str] = &["Session"];
 
-/// No type name is defined in three crates or more.
+/// Checks that no type name is defined in three crates or more.
 pub(super) fn shared_names(tree: &Tree) -> Vec<Finding> {
     // the exceptions belong to the tree with the list, not to a test tree
     let owed = if tree.holds(LIST) { OWED } else { &[] };
@@ -26,7 +26,7 @@ pub(super) fn shared_names(tree: &Tree) -> Vec<Finding> {
 
 type Homes = BTreeMap<String, BTreeMap<String, (String, usize)>>;
 
-/// For each type name the crates that define it, and the first place in each.
+/// Returns, for each type name, the crates that define it, and the first place in each.
 fn crates_by_name(tree: &Tree) -> Homes {
     let mut homes = Homes::new();
     for (path, source) in tree.sources().filter(|(path, _)| !tree.tests().contains(*path)) {

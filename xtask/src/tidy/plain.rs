@@ -51,8 +51,8 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Rust files whose doc comments are help texts, or which have one of the words in another sense:
-/// the user `nobody`, and the words of this check.
+/// Rust files whose doc comments are help texts, or that use one of the words in another sense: the
+/// user `nobody`, and the words of this check.
 const OTHER_SENSE: &[&str] = &[
     "crates/args/",
     "crates/loadstone/tests/check/servers.rs",
@@ -83,7 +83,7 @@ const PLAIN_NAMES: &[&str] = &[
     "crates/torture/",
 ];
 
-/// Parts of them that are still to be rewritten.
+/// Parts of the tree that are still to be rewritten.
 const NOT_YET: &[&str] = &[
     "crates/load/workload/src/access_log",
     "crates/load/workload/src/guide.rs",
@@ -101,7 +101,7 @@ pub(super) fn documents(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// So do comments, and the function names of rewritten crates.
+/// Checks comments, and the function names of rewritten crates.
 pub(super) fn code(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let is_in = |path: &str, list: &[&str]| list.iter().any(|at| path.starts_with(at));

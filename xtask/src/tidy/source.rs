@@ -64,7 +64,7 @@ impl Source {
         named
     }
 
-    /// String literals and doc comments: line and text.
+    /// Returns string literals and doc comments: line and text.
     pub(super) fn literals(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         walk(&self.tokens, &mut |trees| {
@@ -104,15 +104,15 @@ impl Source {
     }
 }
 
-/// The rules can parse every file of this repository.
+/// Checks that every file of this repository can be parsed.
 pub(super) fn parses(tree: &Tree) -> Vec<Finding> {
     tree.unparsed()
         .map(|(path, line, said)| Finding::new(path, line, format!("cannot be parsed: {said}")))
         .collect()
 }
 
-/// Files that are compiled for tests only: integration tests, benches, and whatever a
-/// `#[cfg(test)] mod name;` brings in, with all below it.
+/// Returns the files that are compiled for tests only: integration tests, benches, and modules
+/// declared by `#[cfg(test)] mod name;`, with everything below them.
 pub(super) fn test_files(tree: &Tree) -> BTreeSet<String> {
     let mut roots = Vec::new();
     for (path, source) in tree.sources() {
@@ -275,7 +275,8 @@ impl<'ast> Visit<'ast> for TestFinder {
     }
 }
 
-/// `#[test]`, `#[cfg(test)]`, `#[cfg(any(test, …))]`; not `#[cfg(not(test))]`.
+/// Returns whether the attribute is `#[test]`, `#[cfg(test)]` or `#[cfg(any(test, …))]`, but not
+/// `#[cfg(not(test))]`.
 fn is_test_attribute(attribute: &syn::Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;

@@ -10,7 +10,8 @@ static FUNCTION: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*(?:pub )?(?:asyn
 
 /// Most lines between the attribute of a test and its name.
 const BETWEEN_MAX: usize = 8;
-/// Verbs of other tenses. A subordinate clause may have them: `the_last_case_that_was_run_is_shown`.
+/// Verbs of other tenses. A subordinate clause may have them:
+/// `the_last_case_that_was_run_is_shown`.
 const OTHER_TENSES: &[&str] = &["was", "were", "did", "had", "will", "would", "shall", "should"];
 /// Words that begin such a clause.
 const SUBORDINATE: &[&str] = &[
@@ -25,7 +26,7 @@ const PLURAL: &[&str] = &["all", "both", "data", "most", "people"];
 /// Names that state a fact in a way that the rule does not recognize: path and name.
 const ALLOWED: &[(&str, &str)] = &[];
 
-/// Every test's name is a sentence in the present tense.
+/// Checks that every test's name is a sentence in the present tense.
 pub(super) fn facts(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.rust().filter(|(path, _)| !path.starts_with("vendor/")) {
@@ -38,7 +39,7 @@ pub(super) fn facts(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Line and name of each test; `proptest!` has the same attributes.
+/// Returns line and name of each test; `proptest!` has the same attributes.
 fn names(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut within = 0_usize;
     text.lines().enumerate().filter_map(move |(index, line)| {
