@@ -4,7 +4,7 @@
 //! round.
 //!
 //! Real time on a real machine: a round in which the server or the reference client was late by its
-//! own log proves nothing and is repeated. It is not part of the suite for that reason.
+//! own log proves nothing and is repeated. Therefore it is not part of the suite.
 
 mod round;
 
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     seconds: u32,
 }
 
-/// `cargo xtask truth`.
+/// Runs `cargo xtask truth`.
 ///
 /// # Errors
 /// Fails if a figure is wrong, or if too few rounds were usable, which is [`shell::Missing`] a

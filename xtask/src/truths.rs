@@ -17,13 +17,13 @@ pub(crate) use subject::Subject;
 const PAGE: &str = "docs/truths.md";
 /// Runs without a defect before all servers are run.
 const CLEAN_RUNS: u32 = 100;
-/// The subjects' files.
+/// Folder of the subjects' files.
 const FOLDER: &str = "xtask/truths";
 /// Cases that stress the server: one server at a time.
 const PRESSING: [&str; 4] = ["W-1", "C-01", "C-07", "R-"];
 /// Case name in rows of a proxy.
 const CHAIN: &str = "chain";
-/// Groups of cases that end within seconds: what continuous integration runs.
+/// Groups of cases that end within seconds, which continuous integration runs.
 const QUICK: [&str; 5] = ["F-", "S-", "K-", "L-", "C-04"];
 
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ impl Options {
 /// A server's rows.
 #[derive(Debug)]
 struct Table {
-    /// The server's name and a blank: what its heading begins with, before the version.
+    /// Name of the server and a blank: the beginning of its heading, before the version.
     name: String,
     title: String,
     model: String,
@@ -66,7 +66,7 @@ struct Table {
     trouble: Option<String>,
 }
 
-/// `cargo xtask truths`.
+/// Runs `cargo xtask truths`.
 ///
 /// # Errors
 /// Fails if a row differs without an explanation, a clean run found something, or a server does not
@@ -156,12 +156,12 @@ struct Tool<'a> {
     binary: &'a Path,
     /// The emulated path of the cases.
     path: Option<&'a str>,
-    /// Only what ends soon.
+    /// Runs only cases that end soon.
     quick: bool,
 }
 
 impl Tool<'_> {
-    /// Returns a torture through the path, if there is one.
+    /// Runs a torture through the path, if there is one.
     fn torture(&self) -> Command {
         let mut torture = Command::new(self.binary);
         torture.args(["torture", "--store", "none"]);
@@ -190,8 +190,8 @@ impl Tool<'_> {
     }
 }
 
-/// Results of a proxy in the form of a torture document: a case [`CHAIN`] whose exchanges are the
-/// requests.
+/// Returns results of a proxy in the form of a torture document: a case [`CHAIN`] whose exchanges
+/// are the requests.
 fn chain(
     binary: &Path,
     running: &subject::Running,
@@ -233,7 +233,8 @@ fn known_cases(binary: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(cases.chain([CHAIN.to_owned()]).collect())
 }
 
-/// Most of the time is waiting: all servers run at once, and then one at a time the load cases.
+/// Returns the tables. Most of the time is waiting, so all servers run at once, and then the load
+/// cases one at a time.
 fn tables(subjects: &[Subject], tool: &Tool<'_>, known: &BTreeSet<String>) -> Vec<Table> {
     let mut tables: Vec<Table> = std::thread::scope(|scope| {
         let calm = |id: &str| !presses(id) && (!tool.quick || is_quick(id));

@@ -45,7 +45,7 @@ fn found(changes: &[(&str, &str)]) -> Vec<String> {
     findings(&tree(changes)).iter().map(ToString::to_string).collect()
 }
 
-/// Exactly one finding, which contains `expected`.
+/// Checks for exactly one finding, which contains `expected`.
 #[track_caller]
 fn finds(changes: &[(&str, &str)], expected: &str) {
     let found = found(changes);

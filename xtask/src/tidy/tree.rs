@@ -12,7 +12,8 @@ use std::path::Path;
 pub(crate) struct Tree {
     texts: BTreeMap<String, String>,
     paths: BTreeSet<String>,
-    /// Each Rust file is parsed once, for all rules: that is nearly all of their time.
+    /// Parsed Rust files. Each is parsed once for all rules, because parsing takes nearly all of
+    /// their time.
     sources: OnceCell<BTreeMap<String, Parsed>>,
     tests: OnceCell<BTreeSet<String>>,
 }
@@ -124,7 +125,7 @@ impl Tree {
         folder.rsplit('/').next()
     }
 
-    /// Our Rust files: path and text.
+    /// Returns our Rust files: path and text.
     pub(crate) fn rust(&self) -> impl Iterator<Item = (&str, &str)> {
         self.texts().filter(|(path, _)| path.ends_with(".rs"))
     }
@@ -134,7 +135,7 @@ impl Tree {
         self.sources.get_or_init(|| self.rust().map(parse).collect())
     }
 
-    /// Our Rust files that can be parsed: path and content.
+    /// Returns our Rust files that can be parsed: path and content.
     pub(super) fn sources(&self) -> impl Iterator<Item = (&str, &Source)> {
         self.parsed()
             .iter()
@@ -145,7 +146,7 @@ impl Tree {
         self.parsed().get(path)?.as_ref().ok()
     }
 
-    /// Our Rust files that cannot be parsed: path, line and the parser's error.
+    /// Returns our Rust files that cannot be parsed: path, line and the parser's error.
     pub(super) fn unparsed(&self) -> impl Iterator<Item = (&str, usize, &str)> {
         self.parsed().iter().filter_map(|(path, parsed)| {
             let (line, said) = parsed.as_ref().err()?;
@@ -153,7 +154,7 @@ impl Tree {
         })
     }
 
-    /// Files that are compiled for tests only.
+    /// Returns the files that are compiled for tests only.
     pub(super) fn tests(&self) -> &BTreeSet<String> {
         self.tests.get_or_init(|| source::test_files(self))
     }

@@ -27,7 +27,7 @@ const NOT_YET: &[&str] = &[
     "crates/torture/",
 ];
 
-/// No `let (a, b) = (x, y);` and no `(a, b) = (x, y);` that could be two statements.
+/// Finds `let (a, b) = (x, y);` and `(a, b) = (x, y);` that could be two statements.
 pub(super) fn packed_statements(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, source) in tree.sources() {
@@ -50,7 +50,8 @@ struct Packed {
 }
 
 impl Packed {
-    /// A tuple into a tuple, of which no value needs a name that an earlier one would have replaced.
+    /// Returns whether a tuple is assigned to a tuple, and no value needs a name that an earlier
+    /// one would have replaced.
     fn judge(&mut self, line: usize, places: &[String], value: &syn::Expr) {
         let syn::Expr::Tuple(values) = value else { return };
         if values.elems.len() != places.len() || places.len() < 2 {
@@ -102,7 +103,7 @@ impl<'ast> Visit<'ast> for Packed {
     }
 }
 
-/// No pair of one bare type in a public function's parameters or result.
+/// Finds pairs of one bare type in a public function's parameters or result.
 pub(super) fn bare_pairs(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, source) in tree.sources() {
@@ -145,7 +146,7 @@ impl<'ast> Visit<'ast> for Pairs {
         self.signature(&function.vis, &function.sig);
     }
 
-    /// A list of ranges or of fields is not a pair.
+    /// Skips slices: a list of ranges or of fields is not a pair.
     fn visit_type_slice(&mut self, _: &'ast syn::TypeSlice) {}
 
     fn visit_type_tuple(&mut self, tuple: &'ast syn::TypeTuple) {

@@ -52,7 +52,7 @@ pub(super) fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern that the tests have used")
 }
 
-/// Neither documents nor messages use an ambiguous word.
+/// Checks that neither documents nor messages use an ambiguous word.
 pub(super) fn banned_words(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let excepted = |path: &str| EXCEPTIONS.iter().any(|start| path.starts_with(start));
@@ -90,7 +90,8 @@ pub(super) fn words_in(
     }
 }
 
-/// A Markdown text without its code, quotations and link targets: line number and what is left.
+/// Returns a Markdown text without its code, quotations and link targets: line number and remaining
+/// text.
 pub(super) fn prose(text: &str) -> Vec<(usize, String)> {
     let mut fenced = false;
     let mut kept = Vec::new();
@@ -104,7 +105,7 @@ pub(super) fn prose(text: &str) -> Vec<(usize, String)> {
     kept
 }
 
-/// No work left half done, and no test switched off.
+/// Finds unfinished work and disabled tests.
 pub(super) fn loose_ends(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, source) in tree.sources() {
@@ -128,8 +129,8 @@ pub(super) fn loose_ends(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// No example in a doc comment that would be compiled: the tests do not run any, because rustdoc's pass
-/// over every crate costs a minute and finds nothing.
+/// Finds examples in doc comments that would be compiled: the tests do not run any, because
+/// rustdoc's pass over every crate costs a minute and finds nothing.
 pub(super) fn examples(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.rust().filter(|(path, _)| path.starts_with("crates/")) {
@@ -152,7 +153,7 @@ pub(super) fn examples(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// No absolute path of a developer's machine. A test may invent a user's home.
+/// Finds absolute paths of a developer's machine. A test may invent a user's home.
 pub(super) fn machine_paths(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.texts() {

@@ -53,7 +53,7 @@ pub(super) fn pure_crates(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Outside layer 4, and `live`, nothing reads a clock or sleeps, except for one file of `session`.
+/// Checks that nothing reads a clock or sleeps outside layer 4, `live`, and one file of `session`.
 pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
     let clockless = |name: &str| {
         let shell = layer_of(name) == Some(SHELL_LAYER) || name == "live";
@@ -84,7 +84,7 @@ pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// A test waits for an event, not for time to pass.
+/// Checks that a test waits for an event, not for time to pass.
 pub(super) fn sleeping_tests(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, source) in tree.sources().filter(|(path, _)| path.starts_with("crates/")) {
@@ -99,7 +99,8 @@ pub(super) fn sleeping_tests(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Parsed files below `crates/NAME/src` that are not tests, of the crates that `of` picks.
+/// Returns parsed files below `crates/NAME/src` that are not tests, for the crates that `of`
+/// selects.
 fn product(tree: &Tree, of: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, &Source)> {
     tree.sources().filter(move |(path, _)| {
         source_of(path).is_some_and(|(name, _)| of(name)) && !tree.tests().contains(*path)
@@ -110,8 +111,9 @@ fn outside_tests(source: &Source) -> impl Iterator<Item = Named> {
     source.paths().into_iter().filter(|named| !source.is_test_line(named.line))
 }
 
-/// `std::fs` matches itself and everything below it; `std::net::Tcp*` matches every name with this
-/// prefix; a pattern ending in `::*` the glob import itself.
+/// Matches a path against a pattern: `std::fs` matches itself and everything below it;
+/// `std::net::Tcp*` matches every name with this prefix; a pattern ending in `::*` matches the glob
+/// import itself.
 fn matches(pattern: &str, path: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) if start.ends_with("::") => path == pattern,

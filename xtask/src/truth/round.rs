@@ -14,7 +14,7 @@ const SERVER_LATE_P50_US_MAX: f64 = 100.0;
 const SERVER_LATE_P99_US_MAX: f64 = 3_000.0;
 /// A freeze that lasts longer than planned moves every upper quantile by as much.
 const FREEZE_OVER_MS_MAX: f64 = 5.0;
-/// The reference client must itself send on time.
+/// Maximum lateness of the reference client itself.
 const REFERENCE_LATE_P99_MS_MAX: f64 = 1.0;
 
 /// Seconds at [`QUANTILES`].
@@ -145,8 +145,8 @@ impl ServerLog {
     }
 }
 
-/// Errors other than times: the open load must drop nothing, and the small pool must be reported as
-/// wait.
+/// Checks errors other than times: the open load must drop no call, and the small pool must be
+/// reported as wait.
 fn other_errors(open: &Value, pool: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let outcomes = &open["outcomes"];
@@ -205,7 +205,8 @@ fn milliseconds(text: &str, row: &str, quantile: &str) -> Option<f64> {
     words.nth(1)?.parse().ok()
 }
 
-/// `late n 9000 p50_us 2 p99_us 40 max_us 900 freeze_over_ms 0.1` of bench/limit's nullserver.
+/// Parses `late n 9000 p50_us 2 p99_us 40 max_us 900 freeze_over_ms 0.1` of bench/limit's
+/// nullserver.
 fn server_log(text: &str) -> anyhow::Result<ServerLog> {
     let of = |key: &str| {
         let mut words = text.split_whitespace().skip_while(|word| *word != key);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Time limit for a server to listen.
 const START_MAX: Duration = Duration::from_secs(30);
-/// Bytes of the large page: more than all buffers between two programs.
+/// Size of the large page in bytes: more than all buffers between two programs.
 const BIG_LEN: usize = 20 << 20;
 
 /// Known behavior of a server.
@@ -109,7 +109,7 @@ pub(crate) struct Running {
 }
 
 impl Subject {
-    /// The HTTP version, if not 1.1.
+    /// Returns the HTTP version, if not 1.1.
     pub(crate) fn http(&self) -> Option<&'static str> {
         match (self.http2, self.http3) {
             (_, true) => Some("3"),
