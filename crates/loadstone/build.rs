@@ -1,5 +1,5 @@
-//! Exports Lua's C interface from the program: modules in C that a script loads (`require "cjson"`)
-//! look for it there, as they find it in wrk. A static binary cannot load them in any case.
+//! Exports Lua's C interface from the program: C modules that a script loads (`require "cjson"`)
+//! link against it, as in wrk. A static binary cannot load C modules.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
