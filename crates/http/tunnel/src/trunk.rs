@@ -5,12 +5,12 @@ use http2::{Gone, Part, Request, Session, SessionSettings};
 use sample::{FailureClass, SocketFacts};
 use std::collections::VecDeque;
 
-/// Closed tunnels whose server has not ended its side; more are reset.
+/// Maximum number of closed tunnels whose server has not ended its side; more are reset.
 const LINGERING_MAX: usize = 100;
-/// Unsent bytes for the connection beyond which tunnels accept none.
+/// Number of unsent bytes for the connection beyond which tunnels accept none.
 const UNSENT_MAX: usize = 256 << 10;
 
-/// Why a trunk ends.
+/// Reason why a trunk ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TrunkFailure {
     pub(crate) class: FailureClass,
@@ -23,7 +23,7 @@ impl TrunkFailure {
     }
 }
 
-/// An event of a tunnel.
+/// Event of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TunnelInput<'a> {
     /// The head of the response.
@@ -39,7 +39,7 @@ pub(crate) enum TunnelInput<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrunkMember {
     id: i32,
-    /// `None`: the worker has closed it.
+    /// Slot; `None` if the worker has closed it.
     pub(crate) slot: Option<Slot>,
     answered: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Trunk {
     options: OpenOptions,
     session: Session,
     tls: Option<Box<dyn TlsSession>>,
-    /// Decrypted input, and the session's output that is not encrypted.
+    /// Decrypted input, and output of the session that is not encrypted yet.
     plain: Vec<u8>,
     held: Vec<u8>,
     /// Bytes for the connection, of which `out_at` are sent.
@@ -152,7 +152,7 @@ impl Trunk {
         self.session.end_tunnel(id);
     }
 
-    /// The worker closes a tunnel. `cut`: without the orderly end.
+    /// Handles the close of a tunnel by the worker. `cut`: without the orderly end.
     pub(crate) fn leave(&mut self, id: i32, cut: bool) {
         let Some(place) = self.place(id) else { return };
         let lingering = self.members.iter().filter(|member| member.slot.is_none()).count();
@@ -286,10 +286,10 @@ impl Trunk {
             |why: &str| Err(TrunkFailure::new(FailureClass::UpgradeRefused, Some(why.to_owned())));
         match self.session.accepts_tunnels() {
             None => Ok(()),
-            Some(false) => no("the server accepts no WebSocket over HTTP/2: its SETTINGS are \
-                               without ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3)"),
+            Some(false) => no("the server does not accept WebSocket over HTTP/2: its SETTINGS lack \
+                               ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3)"),
             Some(true) if self.session.capacity() == 0 => {
-                no("the server allows no streams on a connection of HTTP/2")
+                no("the server allows no streams on an HTTP/2 connection")
             }
             Some(true) => {
                 self.settled = true;
@@ -298,7 +298,7 @@ impl Trunk {
         }
     }
 
-    /// Takes streams that ended without their whole response.
+    /// Takes streams that ended without a complete response.
     pub(crate) fn take_gone(&mut self, take: &mut dyn FnMut((Slot, TunnelInput<'_>))) {
         while let Some(Gone { place, refused, by_peer, .. }) = self.session.take_gone() {
             let class = match (refused, by_peer) {

@@ -8,10 +8,11 @@ use super::{
 use crate::Objective;
 use crate::interval::CONFIDENCE;
 
-/// The curve of one target, from the steps upwards, the trials of a search and the overload; steps
-/// downwards are compared with them, and steps after an overload are excluded. Points that the
-/// client limited are excluded. `objectives`: those that [`Point::met`] answers, may be empty. The
-/// caller fills in recovery times, and a capacity found by a search replaces the one computed here.
+/// Returns the curve of one target, from the steps upwards, the trials of a search and the
+/// overload; steps downwards are compared with them, and steps after an overload are excluded.
+/// Points that the client limited are excluded. `objectives`: those that [`Point::met`] answers,
+/// may be empty. The caller fills in recovery times, and a capacity found by a search replaces the
+/// one computed here.
 pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
     if let Some(why) = crumbs(steps.iter().map(|(purpose, point)| (*purpose, point))) {
         return Curve { notes: vec![format!("{why}.")], ..Curve::default() };
@@ -72,7 +73,7 @@ fn along_the_path(
     Curve { peak: peak(levels), capacity, ..Curve::default() }
 }
 
-/// The highest level before the knee; without a knee, all levels.
+/// Returns the highest level before the knee; without a knee, all levels.
 fn before_the_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Option<Capacity> {
     let highest = levels.last()?.at;
     let (at, how) = match knee {
@@ -120,7 +121,7 @@ fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> O
     Some(Capacity { at, confidence: CONFIDENCE, objectives: objectives.to_vec(), how })
 }
 
-/// Undetermined results, and why.
+/// Returns the undetermined results, with reasons.
 fn notes(curve: &Curve, levels: &[Level], axis: Axis, limited: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if limited > 0 {
@@ -164,8 +165,8 @@ fn no_knee(curve: &Curve, levels: &[Level], axis: Axis) -> Option<String> {
              each step longer."
         ),
         false => format!(
-            "No knee up to {highest:.0}: throughput kept up with the load; go \
-            higher."
+            "No knee up to {highest:.0}/s: throughput kept up with the load; go \
+             higher."
         ),
     })
 }

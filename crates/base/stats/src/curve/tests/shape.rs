@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A server with a capacity of `capacity` a second and responses in 4 ms; past it, `kept` of that
-/// remains.
+/// Returns a server with a capacity of `capacity` per second and responses in 4 ms; beyond it, it
+/// keeps the share `kept`.
 fn server(level: f64, capacity: f64, kept: f64) -> Point {
     let achieved = if level <= capacity { level } else { capacity * kept };
     Point {
@@ -92,7 +92,7 @@ fn a_curve_without_saturation_has_no_knee() {
     let capacity = curve.capacity.unwrap();
     assert_eq!((capacity.how, capacity.at.low), (CapacityEnd::NeverMissed, 400.0));
     assert!(capacity.at.high.is_infinite());
-    assert_eq!(curve.notes[0], "No knee up to 400: throughput kept up with the load; go higher.");
+    assert_eq!(curve.notes[0], "No knee up to 400/s: throughput kept up with the load; go higher.");
     assert_eq!(
         curve.predicted_per_s, None,
         "350/s were measured, and one call at a time makes 250"
@@ -180,7 +180,7 @@ fn a_staircase_with_objectives_bounds_the_capacity() {
     assert_eq!((never.how, never.at.at, never.at.high), (CapacityEnd::NeverMet, 0.0, 50.0));
 }
 
-/// The levels 0 and 1 % of loss, and which of them meet the objectives.
+/// Returns the levels 0 and 1 % of loss, and which of them meet the objectives.
 fn by_loss(met: [bool; 2]) -> Capacity {
     let objectives = crate::parse_objectives("p99<50ms").unwrap();
     let point = |(level, met)| (Purpose::Up, Point { level, met: Some(met), ..Point::default() });
@@ -204,7 +204,7 @@ fn a_path_without_loss_can_bound_the_capacity() {
     assert_eq!((only.how, only.at.at, only.at.low), (CapacityEnd::NeverMissed, 0.0, 0.0));
 }
 
-/// Five trials at each of 30 levels, of which those up to 9 meet the objectives.
+/// Returns five trials at each of 30 levels, of which those up to 9 meet the objectives.
 fn many_trials() -> Vec<Tried> {
     let levels = (1..=30).flat_map(|level| [f64::from(level); 5]);
     levels.map(|level| Tried { level, met: level < 9.5, length: 1.0 }).collect()
@@ -229,7 +229,7 @@ fn many_trials_beyond_the_edge_do_not_hide_it() {
     assert!((25.0..26.0).contains(&found.at), "{found:?}");
 }
 
-/// A closed load: (users, throughput) of steps of 10 s each.
+/// Returns a closed load: (users, throughput) of steps of 10 s each.
 fn populations(steps: &[(f64, f64)]) -> Option<Knee> {
     of_users(steps).knee
 }
@@ -288,7 +288,7 @@ fn noise_on_a_plateau_is_not_a_knee() {
     assert!(knee.is_open_below(), "{knee:?}");
 }
 
-/// A limiter at `limit` calls per second: the other calls fail at once.
+/// Returns a limiter at `limit` calls per second: the other calls fail at once.
 fn limiter(level: f64, limit: f64) -> Point {
     let good = level.min(limit);
     Point {

@@ -13,23 +13,23 @@ const RETURN_FACTOR_MIN: f64 = 5.0;
 
 pub(crate) const RECONNECTS: Rule = Rule {
     id: "slow-reconnects",
-    title: "Clients that reconnect at the same time wait or are turned away",
+    title: "Clients that reconnect at the same time wait long or are refused",
     reasoning: "After a restart or a network failure all clients reconnect at once. A server that \
-        accepts connections, makes TLS handshakes or checks logins one by one takes as long as \
-        their sum, and a full accept queue or a limit turns clients away. The handshakes before \
-        the loss show how long one takes alone.",
+        accepts connections, makes TLS handshakes or checks logins one by one needs \
+        the sum of their times, and a full accept queue or a limit refuses clients. The handshakes \
+        before the reset show the time of a single one.",
     source: "Reconnect storm of --ws-storm; the thundering herd problem.",
     thresholds: &[
-        (LOST_MIN as f64, "WebSockets that were reset at once, at least"),
+        (LOST_MIN as f64, "WebSockets reset at the same time, at least"),
         (
             FAILED_SHARE_MIN,
-            "failed attempts as a share of them, at least, or some did not return, or",
+            "failed attempts per reset WebSocket, at least; or a WebSocket was not reopened; or",
         ),
-        (RETURN_MIN_S, "seconds until the last one was open again, at least, and"),
-        (RETURN_FACTOR_MIN, "times the 99th percentile of all handshakes that it took, at least"),
+        (RETURN_MIN_S, "seconds until the last WebSocket was open again, at least, and"),
+        (RETURN_FACTOR_MIN, "times the 99th percentile of all handshakes, at least"),
     ],
     advice: "Let clients wait a random time before they reconnect and back off after a failure; \
-             raise the server's accept queue, and make the login of a reconnect cheap.",
+             raise the server's accept queue, and make logins cheap.",
     excludes: &[],
     find: find_reconnects,
 };
@@ -50,7 +50,7 @@ fn find_reconnects(view: &View<'_>) -> Option<Sign> {
         return None;
     }
     let mut evidence = format!(
-        "{} of {} WebSockets that were reset at once were open again",
+        "{} of the {} WebSockets that were reset are open again",
         show::count(times.count()),
         show::count(*lost)
     );
@@ -68,17 +68,14 @@ const AGE_MIN_S: f64 = 2.0;
 
 pub(crate) const SLOW_CONSUMER: Rule = Rule {
     id: "slow-consumer",
-    title: "The server ends clients that read slowly, or queues messages for them",
+    title: "The server disconnects clients that read slowly, or queues messages for them",
     reasoning: "A client that reads more slowly than the server sends fills the buffers of the \
-        network. The server must then drop messages, end the connection, or keep the messages in \
-        memory. Ended connections show the second; answers that become old show the third, or \
-        large buffers of the network.",
+        network. The server must then drop messages, close the connection, or keep the messages \
+        in memory. Connections that the server closed show the second case; old answers show the \
+        third, or large buffers in the network.",
     source: "Clients of --ws-read-rate; RFC 9293 section 3.8.6 (a receiver's window).",
     thresholds: &[
-        (
-            ENDED_SHARE_MIN,
-            "share of the WebSockets that the server's side ended, at least, or else",
-        ),
+        (ENDED_SHARE_MIN, "share of the WebSockets that the server closed, at least, or"),
         (AGE_MIN_S, "seconds of the 99th percentile of the response times, at least"),
     ],
     advice: "Bound the queue of each client, and decide what happens when it is full: drop old \
@@ -98,7 +95,8 @@ fn find_slow_consumer(view: &View<'_>) -> Option<Sign> {
     let reads = format!("at {}/s", show::bytes(u64::from(rate)));
     if ended > 0 && ratio(ended as f64, opened as f64) >= ENDED_SHARE_MIN {
         let (ended, opened) = (show::count(ended), show::count(opened));
-        let evidence = format!("the server ended {ended} of {opened} WebSockets that read {reads}");
+        let evidence =
+            format!("the server closed {ended} of {opened} WebSockets that read {reads}");
         return Sign::new(Confidence::Likely, evidence);
     }
     let age = view.total.response().quantile(0.99);
@@ -140,8 +138,8 @@ mod tests {
         };
         assert_eq!(back(10, &[900; 10], 0), None);
         let slow = back(10, &[1_200; 10], 0).unwrap();
-        assert!(slow.starts_with("10 of 10") && slow.contains("1.20 s"), "{slow}");
-        assert!(back(10, &[100; 9], 0).unwrap().starts_with("9 of 10"));
+        assert!(slow.starts_with("10 of the 10") && slow.contains("1.20 s"), "{slow}");
+        assert!(back(10, &[100; 9], 0).unwrap().starts_with("9 of the 10"));
         assert!(back(10, &[100; 10], 1).unwrap().contains("failed attempts: 1"));
         assert_eq!(back(9, &[100; 8], 0), None, "too few");
     }
@@ -155,7 +153,7 @@ mod tests {
         });
         let (confidence, text) = ended.unwrap();
         assert_eq!(confidence, Confidence::Likely);
-        assert_eq!(text, "the server ended 1 of 20 WebSockets that read at 1000 B/s");
+        assert_eq!(text, "the server closed 1 of 20 WebSockets that read at 1000 B/s");
         let old = |ms: u64| {
             sign_of(&SLOW_CONSUMER, |measurement| {
                 measurement.total.succeeded.record(Nanos::from_millis(ms));

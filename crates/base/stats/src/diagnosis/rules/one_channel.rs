@@ -7,12 +7,12 @@ const CALLS_MIN: f64 = 0.05;
 
 pub(crate) const RULE: Rule = Rule {
     id: "one-channel",
-    title: "One connection carries all calls, and they wait for its streams",
-    reasoning: "A client of gRPC usually opens one channel, which is one HTTP/2 connection to one \
-        server. The streams of a connection are limited, by the server (SETTINGS_MAX_CONCURRENT_STREAMS, \
-        often 100) or by the client (--streams). Calls beyond the limit wait on the client, while \
-        server and link have capacity left. Many servers also read a connection in one thread, and a \
-        load balancer of connections sends all calls of one connection to one back end.",
+    title: "All calls share one connection and wait for its streams",
+    reasoning: "A gRPC client usually opens one channel, which is one HTTP/2 connection to one \
+        server. The server (SETTINGS_MAX_CONCURRENT_STREAMS, often 100) or the client (--streams) \
+        limits the streams of a connection. Calls beyond the limit wait on the client, while \
+        server and link have capacity left. Many servers also read a connection in one thread, and \
+        a load balancer for connections sends all calls of a connection to one back end.",
     source: "RFC 9113 §5.1.2; the gRPC project's performance guide, which recommends several channels \
              where streams of one connection queue.",
     thresholds: &[
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use units::Nanos;
 
-    /// Of 1,000 calls of 10 ms each, `waited` waited for this time.
+    /// Returns the finding for 1,000 calls of 10 ms each, of which `waited` waited for this time.
     fn finding(open: u64, waited: u64, wait: Nanos) -> Option<String> {
         let mut measurement = measured(http2_facts(1_000));
         measurement.connections_peak = open;
