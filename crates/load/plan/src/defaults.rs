@@ -11,7 +11,7 @@ impl Plan {
         Plan::for_targets(vec![TargetPlan::new(url)])
     }
 
-    /// The same for a list of targets.
+    /// Returns the defaults for a list of targets.
     pub fn for_targets(targets: Vec<TargetPlan>) -> Plan {
         Plan {
             targets: targets.into(),

@@ -3,7 +3,7 @@
 use crate::Plan;
 use std::ops::{Deref, DerefMut};
 
-/// A plan that files and options may still change. [`PlanDraft::settle`] turns it into a plan.
+/// Plan that files and options may still change. [`PlanDraft::settle`] turns it into a plan.
 #[derive(Clone, Debug)]
 pub struct PlanDraft(Plan);
 

@@ -68,7 +68,7 @@ pub fn is_secret_header(name: &str) -> bool {
     known.contains(&name.as_str()) || hints.iter().any(|hint| name.contains(hint))
 }
 
-/// The name of a value; the tables below name every value.
+/// Returns the name of a value; the tables below name every value.
 pub(crate) fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
     let found = names.iter().find(|(_, known)| known == value);
     found.map_or("", |(name, _)| name).to_owned()

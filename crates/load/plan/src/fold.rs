@@ -13,7 +13,7 @@ pub const FOLDS_MAX: usize = 100;
 /// A pattern of URLs, such as `/user/{id}` or `GET /user/{id}?page={n}`.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    /// The pattern as typed.
+    /// Pattern as typed.
     pub text: String,
     /// Regular expression for `METHOD URL`, with or without the query: see [`Fold::has_query`].
     expression: Regex,
@@ -26,7 +26,7 @@ impl PartialEq for Fold {
 }
 
 impl Fold {
-    /// A pattern without a query is compared with the URL without its query.
+    /// True if the pattern has a query; otherwise it is compared with the URL without its query.
     fn has_query(&self) -> bool {
         self.text.contains('?')
     }
@@ -36,8 +36,8 @@ impl Fold {
     }
 }
 
-/// `[METHOD] PATH`, or a whole URL in place of the path. `{name}` matches one or more characters
-/// inside a segment or a query value, `{*name}` at the end matches the rest.
+/// Parses `[METHOD] PATH`, or a whole URL instead of the path. `{name}` matches one or more
+/// characters inside a segment or a query value, `{*name}` at the end matches the rest.
 ///
 /// # Errors
 /// Fails for an invalid pattern; the message has the reason and an example.
@@ -74,7 +74,7 @@ pub fn parse_fold(text: &str) -> Result<Fold, ParseError> {
     Ok(Fold { text: text.to_owned(), expression })
 }
 
-/// The pattern after the method, as an expression.
+/// Returns the pattern after the method, as an expression.
 fn pieces(place: &str) -> Result<String, String> {
     let (mut made, mut rest) = (String::new(), place);
     while let Some(at) = rest.find(['{', '}']) {
@@ -135,7 +135,7 @@ pub struct FoldRow {
     pub first: usize,
     /// Number of them.
     pub targets: u64,
-    /// Number of the pattern that groups them, or `None` if the row belongs to a single target.
+    /// Number of the pattern that groups them; `None` if the row belongs to a single target.
     pub fold: Option<usize>,
 }
 
@@ -145,7 +145,7 @@ impl Folds {
         Folds { patterns, ..Folds::default() }
     }
 
-    /// Row by target, for counting; empty: each target has its own row.
+    /// Row by target, for counting; empty if each target has its own row.
     pub fn table(&self) -> Arc<[u32]> {
         self.of_target.clone()
     }
@@ -157,7 +157,7 @@ impl Folds {
         numbered.filter(move |(number, _)| !matched(*number)).map(|(_, fold)| fold)
     }
 
-    /// The row of a pattern, by the pattern's text.
+    /// Returns the row of a pattern, by the pattern's text.
     pub(crate) fn row_called(&self, text: &str) -> Option<u32> {
         let called = |row: &FoldRow| row.fold.is_some_and(|fold| self.patterns[fold].text == text);
         self.rows.iter().position(called).map(|row| row as u32)
@@ -193,7 +193,7 @@ impl Folds {
         self.rows = rows.into();
     }
 
-    /// The first matching pattern of each target. A target with a name keeps its name.
+    /// Returns the first matching pattern of each target. A target with a name keeps its name.
     fn taken(&self, targets: &[TargetPlan], method: &str) -> Vec<Option<usize>> {
         let all = self.patterns.iter().map(|fold| fold.expression.as_str());
         // patterns too large for one automaton are tried one after another
@@ -217,8 +217,8 @@ impl Plan {
         self.measure.folds.settle(&self.targets, &self.request.method);
     }
 
-    /// Number of rows in which targets are counted; with a single target, a table is kept only if
-    /// there are patterns.
+    /// Returns the number of rows in which targets are counted; with a single target, a table is
+    /// kept only if there are patterns.
     pub fn row_count(&self) -> usize {
         match self.measure.folds.of_target.len() {
             0 => self.targets.len(),
@@ -226,7 +226,7 @@ impl Plan {
         }
     }
 
-    /// Content of a row; `None` if there is no such row.
+    /// Returns the content of a row; `None` if there is no such row.
     pub fn row(&self, row: usize) -> Option<FoldRow> {
         match self.measure.folds.of_target.len() {
             0 => {
@@ -236,7 +236,7 @@ impl Plan {
         }
     }
 
-    /// The row in which a target is counted.
+    /// Returns the row in which a target is counted.
     pub fn row_of(&self, target: usize) -> u32 {
         self.measure.folds.of_target.get(target).copied().unwrap_or(target as u32)
     }

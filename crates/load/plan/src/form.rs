@@ -7,7 +7,7 @@ use units::{ParseError, quoted};
 /// Media type of an upload without a `;type=`.
 const UPLOAD_TYPE: &str = "application/octet-stream";
 
-/// One field as typed.
+/// Field as typed.
 struct FormField<'a> {
     name: &'a str,
     value: &'a str,
@@ -39,7 +39,7 @@ pub fn check_form_field(text: &str) -> Result<(), ParseError> {
     parse(text).map(drop)
 }
 
-/// Returns Content-Type and body of a form: `multipart/form-data` with an upload, else
+/// Returns Content-Type and body of a form: `multipart/form-data` with an upload, otherwise
 /// `application/x-www-form-urlencoded`, as browsers send them.
 ///
 /// # Errors

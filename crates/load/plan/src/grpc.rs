@@ -9,25 +9,24 @@ use units::{Nanos, Rate};
 /// gRPC settings of a plan. The method is the path of the URL, `/package.Service/Method`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GrpcPlan {
-    /// The request as JSON; a list of messages for a client stream. `None` means an empty message,
-    /// or the request's body unchanged.
+    /// Request as JSON; a list of messages for a client stream. `None` for an empty message, or for
+    /// the request's body unchanged.
     pub message: Option<Vec<u8>>,
-    /// A FileDescriptorSet that describes the method, or `None` if it is fetched by reflection.
+    /// FileDescriptorSet that describes the method; `None` if it is fetched by reflection.
     pub descriptors: Option<Vec<u8>>,
-    /// Expected status codes; empty: OK.
+    /// Expected status codes; empty for OK.
     pub status: Vec<u8>,
     /// Protocol variant of the calls.
     pub variant: GrpcVariant,
-    /// Number of messages of a client stream, taken from `message` in turn; `None` means each
-    /// message once.
+    /// Number of messages of a client stream, taken from `message` in turn; `None` for each message
+    /// once.
     pub messages: Option<u32>,
-    /// Messages of each client stream per second, on an absolute schedule; `None` means back to
-    /// back.
+    /// Messages of each client stream per second, on an absolute schedule; `None` for back to back.
     pub message_rate: Option<Rate>,
     /// Message k of a response answers message k of its request.
     pub answers: bool,
-    /// A connection with calls in flight is pinged after this time without received data; `None`
-    /// means never.
+    /// Time without received data after which a connection with calls in flight is pinged; `None`
+    /// for never.
     pub keepalive: Option<Nanos>,
     /// Name of the field, in the head or the trailers of responses, whose value names the back end.
     pub backend: Option<String>,
@@ -37,7 +36,7 @@ pub struct GrpcPlan {
 /// message, as JSON, is the body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrpcStep {
-    /// Expected status codes; empty: those of the plan.
+    /// Expected status codes; empty for those of the plan.
     pub status: Vec<u8>,
 }
 
@@ -56,7 +55,7 @@ impl GrpcPlan {
         message.windows(ID_MARK.len()).any(|part| part == ID_MARK.as_bytes())
     }
 
-    /// The message of call `id`, a number from 0.
+    /// Returns the message of call `id`, a number from 0.
     pub fn message_of(&self, id: u64) -> Option<Vec<u8>> {
         let message = self.message.as_ref()?;
         if !self.message_differs() {
@@ -72,7 +71,7 @@ impl GrpcPlan {
     }
 }
 
-/// Adds the fields that calls of a variant have, except for those that a step has.
+/// Adds the fields for calls of a variant, except for those that a step sets.
 pub(crate) fn add_fields(headers: &mut Vec<(String, Text)>, variant: GrpcVariant) {
     for (field, value) in variant.fields() {
         if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(field)) {
@@ -81,7 +80,7 @@ pub(crate) fn add_fields(headers: &mut Vec<(String, Text)>, variant: GrpcVariant
     }
 }
 
-/// The HTTP URL for calls to a `grpc://` or `grpcs://` URL; `None` for other URLs.
+/// Returns the HTTP URL for calls to a `grpc://` or `grpcs://` URL; `None` for other URLs.
 pub fn http_url(text: &str) -> Option<String> {
     let (scheme, rest) = text.trim().split_once("://")?;
     match scheme.to_ascii_lowercase().as_str() {
@@ -121,7 +120,7 @@ impl Plan {
         }
     }
 
-    /// Form of the response bodies.
+    /// Returns the form of the response bodies.
     pub fn grpc_form(&self) -> BodyForm {
         let headers = &self.request.headers;
         let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -133,13 +132,13 @@ impl Plan {
         self.is_grpc() || !self.grpc_rows().is_empty()
     }
 
-    /// Rows of the steps that are gRPC calls.
+    /// Returns the rows of the steps that are gRPC calls.
     pub fn grpc_rows(&self) -> Vec<u32> {
         let steps = self.journeys.iter().flat_map(|journeys| journeys.steps());
         steps.filter(|step| step.grpc.is_some()).map(|step| step.row).collect()
     }
 
-    /// By row of the targets: the expected codes, where they differ from the plan's.
+    /// Returns the expected codes by row of the targets, if they differ from the plan's.
     pub fn grpc_expectations(&self) -> Vec<Vec<u8>> {
         let steps = self.journeys.iter().flat_map(|journeys| journeys.steps());
         steps.map(|step| step.grpc.as_ref().map_or_else(Vec::new, |it| it.status.clone())).collect()

@@ -24,7 +24,7 @@ const SECRETS_MAX: usize = 4_000;
 const TEXT_MAX: usize = 64 << 10;
 /// Replacement for a secret in shown text.
 const SHOWN: &str = "***";
-/// Values that are never secrets, whatever their names are.
+/// Values that are never secrets, whatever their names.
 const PLAIN: [&str; 6] = ["true", "false", "null", "none", "yes", "undefined"];
 
 /// Words that a name of a secret has and the name of a host does not.
@@ -122,8 +122,8 @@ impl Masker {
         }
     }
 
-    /// Adds the value of a header that carries a login, and its parts: a token after its scheme,
-    /// the password of a pair, the values of cookies.
+    /// Adds the value of a header with a login, and its parts: a token after its scheme, the
+    /// password of a pair, the values of cookies.
     pub fn add_header(&mut self, name: &str, value: &str) {
         let value = value.trim();
         if !is_secret_header(name) {
@@ -183,7 +183,7 @@ impl Masker {
         self.add_named(body);
     }
 
-    /// The secrets in all their forms, the longest first.
+    /// Returns the secrets in all their forms, the longest first.
     pub fn secrets(&self) -> Vec<&str> {
         self.longest_first().collect()
     }
@@ -192,7 +192,7 @@ impl Masker {
         self.found.iter().map(|(_, secret)| secret.as_str())
     }
 
-    /// The text without the secrets, and without values whose names indicate a secret.
+    /// Returns the text without the secrets, and without values whose names indicate a secret.
     pub fn text(&self, text: &str) -> String {
         self.known(mask_named(text, SHOWN))
     }
@@ -218,7 +218,7 @@ impl Masker {
         }
     }
 
-    /// A line of a head without secrets. In a cookie only the value is a secret.
+    /// Returns a line of a head without secrets. In a cookie only the value is a secret.
     pub fn field(&self, line: &str) -> String {
         let Some((name, value)) = line.split_once(':') else { return self.text(line) };
         if name.eq_ignore_ascii_case("set-cookie") {
@@ -237,8 +237,8 @@ impl Masker {
         }
     }
 
-    /// The start of a response in the form of HTTP/1, without secrets: chunks are joined, because a
-    /// secret may be split between two, and encoded content is omitted.
+    /// Returns the start of a response in the form of HTTP/1, without secrets: chunks are joined,
+    /// because a secret may be split between two, and encoded content is omitted.
     pub fn response(&self, start: &[u8]) -> Vec<u8> {
         // the first part is missing where the head arrived in pieces
         let whole = start.starts_with(b"HTTP/");
@@ -272,7 +272,7 @@ impl Masker {
 }
 
 impl Plan {
-    /// Returns what is masked in everything that is shown or stored, in all its forms.
+    /// Returns the texts that are masked in all output and storage, in all their forms.
     pub fn secrets(&self) -> Vec<String> {
         Masker::of(self).secrets().into_iter().map(str::to_owned).collect()
     }
@@ -290,7 +290,7 @@ fn value_of(line: &str, wanted: &str) -> Option<String> {
     name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_ascii_lowercase())
 }
 
-/// The content of chunks, as far as received.
+/// Returns the content of chunks, as far as received.
 fn unchunked(mut coded: &[u8]) -> Cow<'_, [u8]> {
     let mut content = Vec::new();
     while let Some(end) = coded.windows(2).position(|at| at == b"\r\n") {
@@ -382,7 +382,7 @@ fn starts_with_port(text: &str) -> bool {
     (1..=5).contains(&digits) && text[digits..].chars().next().is_none_or(ends)
 }
 
-/// The name that a text ends with.
+/// Returns the name that a text ends with.
 fn last_word(text: &str) -> &str {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
     let start = text.char_indices().rev().take_while(|(_, c)| is_part(*c)).last();

@@ -24,7 +24,7 @@ pub struct Plan {
     pub token: crate::TokenPlan,
     /// Script that makes the requests, instead of the single target.
     pub script: Option<ScriptPlan>,
-    /// Steps of users; the targets are then these steps.
+    /// Steps of users, which are then the targets.
     pub journeys: Option<JourneyPlan>,
     /// Simultaneous connections modeled on SPECweb99; the targets are then its operations.
     pub specweb99: Option<crate::Specweb99Plan>,
@@ -36,7 +36,7 @@ pub struct Plan {
     pub websocket: crate::WebSocketPlan,
     pub tls: TlsPlan,
     pub load: Load,
-    /// The size of the load over time, with `load` as its maximum; `None` if constant.
+    /// Size of the load over time, with `load` as its maximum; `None` for a constant load.
     pub stages: Option<Stages>,
     /// Several loads at once; `load` is then the load of the first.
     pub scenarios: Vec<ScenarioPlan>,
@@ -51,7 +51,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// With separate paths every arrival is a client: a session, by default of one call.
+    /// Makes every arrival a client if paths are separate: a session, by default of one call.
     pub(crate) fn settle_clients(&mut self) {
         if self.connection.clients.is_some()
             && let Load::Open { session: session @ None, .. } = &mut self.load
@@ -101,7 +101,7 @@ impl Plan {
     }
 
     /// Returns whether the load itself may vary within a second or more: it has stages, or calls
-    /// fall due in bursts or at recorded instants.
+    /// are due in bursts or at recorded instants.
     pub fn is_uneven(&self) -> bool {
         let comes_and_goes = |load: &&Load| match load {
             Load::Open { arrivals, .. } => arrivals.burst > 1 || arrivals.at.is_some(),
@@ -126,7 +126,7 @@ impl Plan {
         }
     }
 
-    /// The same plan with this maximum for all waits for calls and connections.
+    /// Returns the plan with this maximum for all waits for calls and connections.
     pub fn with_patience(&self, most: Nanos) -> Plan {
         let mut plan = self.clone();
         plan.timeouts.call = plan.timeouts.call.min(most);
@@ -134,7 +134,7 @@ impl Plan {
         plan
     }
 
-    /// The same plan with this duration.
+    /// Returns the plan with this duration.
     pub fn lasting(&self, span: Nanos) -> Plan {
         let mut plan = self.clone();
         plan.stop.duration = Some(span);
@@ -198,7 +198,7 @@ impl Plan {
         self.stop.abort_if = abort_if;
     }
 
-    /// Names that objectives can refer to.
+    /// Returns the names that objectives can refer to.
     pub fn part_names(&self) -> Vec<String> {
         let targets = self.targets.iter().filter_map(|target| target.name.clone());
         let mut names: Vec<String> = targets.collect();
@@ -216,7 +216,7 @@ impl Plan {
         names
     }
 
-    /// The names of the kinds of clients.
+    /// Returns the names of the kinds of clients.
     pub fn client_names(&self) -> Vec<String> {
         let parts = self.connection.clients.as_ref().map_or(&[][..], |all| &all.parts);
         parts.iter().map(|part| part.name.clone()).collect()
@@ -235,12 +235,12 @@ impl Plan {
 /// this.
 pub const ARRIVING_CLIENTS: u32 = 1_000;
 
-/// One line of a URL list.
+/// Line of a URL list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetPlan {
     /// Absolute URL, `http` or `https`.
     pub url: url::Url,
-    /// Name in the tables; `None` means the URL.
+    /// Name in the tables; `None` for the URL.
     pub name: Option<String>,
     /// Share of the draws when the order is random; above zero.
     pub weight: f64,
@@ -256,7 +256,7 @@ pub struct TargetPlan {
 }
 
 impl TargetPlan {
-    /// A target with only a URL.
+    /// Returns a target with only a URL.
     pub fn new(url: url::Url) -> TargetPlan {
         TargetPlan {
             url,
@@ -341,13 +341,13 @@ pub struct RequestPlan {
     pub user_agent: String,
     /// Priority of each request without its own field `priority` (RFC 9218).
     pub priority: Option<Priority>,
-    /// Accepts gzip, deflate, br and zstd, and decodes them.
+    /// True to accept gzip, deflate, br and zstd, and to decode them.
     pub compressed: bool,
     /// Maximum number of redirects followed per call; 0: none.
     pub follow_max: u16,
     /// Hosts, as written in URLs, to which redirected requests may carry the credentials.
     pub follow_auth: Vec<String>,
-    /// Keeps cookies per user and sends them back.
+    /// True to keep cookies per user and send them back.
     pub cookies: bool,
     /// Sends only the cookie that was set last, regardless of its path and domain.
     pub last_cookie: bool,
@@ -396,32 +396,31 @@ impl std::fmt::Debug for Auth {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionPlan {
-    /// Calls per connection; `None` means as many as the server allows.
+    /// Number of calls per connection; `None` for as many as the server permits.
     pub calls: Option<u32>,
     /// Maximum number of outstanding requests on one connection: pipelined, or streams of HTTP/2
-    /// and 3; 1: one at a time.
+    /// and 3; 1 for one at a time.
     pub pipeline: u32,
     /// Number of requests that are sent together; the next group follows when all responses to this
     /// one have arrived.
     pub group: Option<u32>,
     /// Maximum number of outstanding calls on one connection if a group is sent together; the rest
-    /// of the group uses further connections of its user. `None` means the whole group.
+    /// of the group uses further connections of its user. `None` for the whole group.
     pub depth: Option<u32>,
     /// Maximum number of connections of one user or session; the last one takes the excess calls.
     pub per_user: u32,
-    /// Maximum number of connections a call is put on when they end before its response.
+    /// Maximum number of connections that a call is put on if they end before its response.
     pub tries: u16,
-    /// A call whose request was being sent when the connection broke, before the response's first
-    /// byte, is retried on another connection if that connection had answered before. A call whose
-    /// request was not written yet is retried in any case.
+    /// True to retry a call on another connection if its connection, which had answered before,
+    /// broke while the request was sent and before the response's first byte. A call whose request
+    /// was not written yet is retried in any case.
     pub resend: bool,
     /// A response without a length that ends with its connection is incomplete, as in h2load; if
     /// false, the end of the connection ends the response (RFC 9112 section 6.3).
     pub needs_length: bool,
-    /// Maximum size of the head of one response in bytes, uncompressed for HTTP/2 and 3: 1 KiB to
-    /// 16 MiB.
+    /// Maximum size of a response head in bytes, uncompressed for HTTP/2 and 3: 1 KiB to 16 MiB.
     pub head_max: u32,
-    /// Connects to this Unix socket, whatever the URL's host.
+    /// Unix socket to connect to, whatever the URL's host.
     pub unix: Option<std::path::PathBuf>,
     /// `host:port:address` overrides of the name look-up.
     pub resolve: Vec<ResolveRule>,
@@ -440,7 +439,7 @@ pub struct ConnectionPlan {
     pub prefer: AddressFamily,
     /// Selects the addresses of a host to which connections are made.
     pub addresses: AddressOrder,
-    /// All connections go through this emulated path.
+    /// Emulated path of all connections.
     pub path: Option<PathSpec>,
     /// Each user or session is a client with a separate path.
     pub clients: Option<Population>,
@@ -454,7 +453,7 @@ pub struct ConnectionPlan {
 /// Interval at which a QUIC connection changes its local port (RFC 9000 section 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Migrate {
-    /// A time: 1 ms to 1 h.
+    /// Interval, 1 ms to 1 h.
     Every(Nanos),
     /// A number of requests: 1 or more.
     Calls(u32),
@@ -465,9 +464,9 @@ pub enum Migrate {
 pub struct Http2Plan {
     /// Receive window for the content of one response: 1 to 2^31 − 1.
     pub stream_window: u32,
-    /// The same for all responses of a connection: 65,535 to 2^31 − 1.
+    /// Receive window for all responses of a connection: 65,535 to 2^31 − 1.
     pub connection_window: u32,
-    /// Size in bytes of the table with which the server may compress fields; 0: none.
+    /// Size in bytes of the table by which the server may compress fields; 0 for none.
     pub header_table: u32,
     /// Maximum size on our side; the server's limit may be lower.
     pub encoder_table: u32,
@@ -486,9 +485,9 @@ pub struct ResolveRule {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOrder {
-    /// Connections go to all addresses in turn.
+    /// Connections use all addresses in turn.
     InTurn,
-    /// All connections go to the first address, in the resolver's order, that accepts a connection.
+    /// All connections use the first address, in the resolver's order, that accepts a connection.
     FirstThatAnswers,
 }
 
@@ -501,7 +500,7 @@ pub enum AddressFamily {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TlsPlan {
-    /// Accepts any certificate.
+    /// True to accept any certificate.
     pub insecure: bool,
     /// PEM files, read by the caller: trust anchors instead of the system's; client certificate and
     /// key.
@@ -511,7 +510,7 @@ pub struct TlsPlan {
     pub resumption: bool,
     /// Sends requests with the first flight of a resumed handshake (0-RTT, RFC 8446 section 2.3).
     pub early_data: bool,
-    /// Each user resumes only its own sessions.
+    /// True if each user resumes only its own sessions.
     pub user_sessions: bool,
     /// Sends the requested name (SNI, RFC 6066 section 3).
     pub sni: bool,
@@ -535,11 +534,11 @@ pub enum TlsVersions {
 /// Model that decides when a call falls due.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
-    /// A fixed population of users: each calls, waits for the response, thinks, calls again. With
-    /// `session`, each runs one session after another in place of calls.
+    /// Fixed population of users: each calls, waits for the response, thinks, and calls again. With
+    /// `session`, each runs one session after another instead of calls.
     Closed { users: u32, think: Think, session: Option<SessionPlan> },
-    /// Arrivals independent of responses. With `session`, each arrival is a session of that many
-    /// calls (with think time between them) on its own connection.
+    /// Arrivals independent of responses. With `session`, each arrival is a session of this number
+    /// of calls (with think time between them) on its own connection.
     Open {
         arrivals: Arrivals,
         session: Option<SessionPlan>,
@@ -549,7 +548,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Content of sessions, if the load consists of them.
+    /// Returns the content of sessions, if the load consists of them.
     pub fn session(&self) -> Option<&SessionPlan> {
         match self {
             Load::Closed { session, .. } | Load::Open { session, .. } => session.as_ref(),
@@ -566,31 +565,32 @@ pub struct SessionPlan {
     /// groups of [`ConnectionPlan::group`], to targets in the plan's order.
     pub visits: Vec<Visit>,
     /// Maximum number of concurrent calls of a group; the next call starts when one has ended.
-    /// `None` means the whole group.
+    /// `None` for the whole group.
     pub parallel: Option<u32>,
-    /// The first call of a group is sent alone; the rest follows its response, as a browser fetches
-    /// a page and then its parts.
+    /// True if the rest of a group follows the response to its first call, as a browser fetches a
+    /// page and then its parts.
     pub lead: bool,
     /// A session ends with its connection, even if it has calls left.
     pub one_connection: bool,
     /// A failed call is retried at once and does not fail its session, up to [`RETRIES_MAX`] times.
     pub retry: bool,
-    /// A failed call neither ends its session nor is retried. A timeout still ends the session.
+    /// True if a failed call neither ends its session nor is retried. A timeout still ends the
+    /// session.
     pub survives: bool,
     /// Numbers of calls of the sessions, in turn; they replace `calls`. Empty: all sessions have
     /// `calls`.
     pub lengths: Vec<u32>,
-    /// Each session walks through the targets from the first one on, independently of other
+    /// True if each session uses the targets from the first one on, independently of other
     /// sessions.
     pub own_order: bool,
     /// Time between the starts of consecutive users of a closed loop.
     pub start_gap: Nanos,
-    /// The session's calls fall due by the clock; without this, each falls due when a previous one
-    /// has ended.
+    /// Due times of the session's calls by the clock; without this, each is due when the previous
+    /// one has ended.
     pub pace: Option<Pace>,
 }
 
-/// When the calls of a session fall due, counted from its start. A call that finds the maximum
+/// Due times of the calls of a session, counted from its start. A call that finds the maximum
 /// number outstanding on its connection waits, and its response time counts from its due instant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pace {
@@ -601,8 +601,8 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// Returns when call `index`, counted from 0, falls due after its session's start; `NEVER`
-    /// after the last one.
+    /// Returns when call `index`, counted from 0, is due after its session's start; `NEVER` after
+    /// the last one.
     pub fn offset(&self, index: u64) -> Nanos {
         match self {
             Pace::Every(rate) => Nanos((index as f64 / rate.0 * 1e9).round() as u64),
@@ -655,7 +655,7 @@ impl SessionPlan {
     }
 }
 
-/// One session's script.
+/// Script of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub groups: Vec<VisitGroup>,
@@ -684,7 +684,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A constant rate with constant gaps.
+    /// Returns a constant rate with constant gaps.
     pub fn constant(rate: Rate) -> Arrivals {
         Arrivals { from: rate, to: rate, gaps: Gaps::Constant, burst: 1, at: None }
     }
@@ -701,12 +701,12 @@ pub struct Stop {
     /// Calls in flight at the end of the duration are abandoned, instead of followed to their
     /// outcome.
     pub at_once: bool,
-    /// The first call that times out, or whose connection is refused or reset, ends the run:
-    /// nothing further falls due.
+    /// True if the first call that times out, or whose connection is refused or reset, ends the
+    /// run: no more calls become due.
     pub at_loss: bool,
     /// Load before the measured phase, reported separately.
     pub warm_up: Nanos,
-    /// `failures>50% for 5s`.
+    /// Rule such as `failures>50% for 5s`.
     pub abort_if: Option<AbortRule>,
     /// The run ends as soon as every objective is decided.
     pub until_sure: bool,
@@ -727,14 +727,14 @@ pub struct Timeouts {
     pub first_byte: Option<Nanos>,
     /// Longest pause without progress of a connection with a call on it.
     pub progress: Option<Nanos>,
-    /// The same while a response's first byte is awaited; `None` means the same limit as otherwise.
+    /// Limit while a response's first byte is awaited; `None` for the same limit as otherwise.
     pub answer: Option<Nanos>,
     /// Time limit from the instant a call was due to its outcome.
     pub call: Nanos,
 }
 
 impl Timeouts {
-    /// The shortest limit on a call of an open connection.
+    /// Returns the shortest limit on a call of an open connection.
     pub fn shortest(&self) -> Nanos {
         let optional = [self.first_byte, self.progress, self.answer];
         optional.into_iter().flatten().fold(self.call, Nanos::min)
@@ -760,11 +760,11 @@ pub enum Verify {
     First,
     /// A file set, whose contents follow from the seed.
     Files { spec: workload::fileset::Spec, seed: u64 },
-    /// A list.
+    /// List of hashes.
     Manifest(Vec<KnownBody>),
 }
 
-/// One line of a manifest.
+/// Line of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBody {
     /// A URL, or its path and query with or without a leading slash.
@@ -796,18 +796,18 @@ pub struct MeasurePlan {
     pub interval: Nanos,
     /// Share of closing connections for which TCP_INFO is sampled, 0..=1.
     pub tcp_info_share: f64,
-    /// Without an objective, a run is invalid if more than this share of its p99 may be the
-    /// client's own lateness, 0..=1.
+    /// Maximum share of the p99 that may be the client's own lateness, 0..=1; without an objective,
+    /// a run above it is invalid.
     pub doubt_max: f64,
     /// Responses are streams of events whose times are measured.
     pub stream: Option<crate::Streaming>,
-    /// URLs that are counted in one row.
+    /// Patterns of URLs that are counted in one row.
     pub folds: crate::fold::Folds,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriverPlan {
-    /// Worker threads; `None` leaves it to [placement](DriverPlan::cpus).
+    /// Number of worker threads; `None` leaves it to [placement](DriverPlan::cpus).
     pub threads: Option<u32>,
     /// Cores that the workers are bound to; empty: the default placement.
     pub cpus: Vec<u32>,
@@ -816,7 +816,7 @@ pub struct DriverPlan {
     pub spin: Nanos,
     /// TCP implementation of the connections.
     pub stack: crate::StackChoice,
-    /// Local addresses of the program's own TCP; `None` lets Loadstone choose.
+    /// Local addresses of the program's own TCP; `None` if Loadstone chooses.
     pub sources: Option<SourcePrefix>,
     /// Settings of the program's own TCP that differ from Linux.
     pub tcp: Option<crate::TcpTraits>,
@@ -825,7 +825,7 @@ pub struct DriverPlan {
 /// Addresses that share their first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourcePrefix {
-    /// The first of these addresses; the remaining bits are 0.
+    /// First of these addresses; the remaining bits are 0.
     pub network: IpAddr,
     /// Prefix length: 8 to 30, or 16 to 126 for IPv6.
     pub bits: u8,

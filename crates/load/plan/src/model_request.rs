@@ -21,7 +21,7 @@ pub struct ModelRequest {
     pub tokens_max: Option<u32>,
 }
 
-/// Maximum number of tokens of a response: at least 1.
+/// Returns the maximum number of tokens of a response: at least 1.
 ///
 /// # Errors
 /// Fails for anything else.
@@ -33,7 +33,7 @@ pub fn parse_tokens(text: &str) -> Result<u32, ParseError> {
 }
 
 impl Plan {
-    /// Interface of the language model whose streams all responses are.
+    /// Returns the interface of the language model whose streams all responses are.
     pub fn model_api(&self) -> Option<ModelApi> {
         match self.measure.stream {
             Some(Streaming::Model(api)) => Some(api),
@@ -41,7 +41,7 @@ impl Plan {
         }
     }
 
-    /// Puts the body and the fields of a streamed chat into the request; existing fields are kept.
+    /// Sets body and fields of the request to a streamed chat; existing fields are kept.
     pub fn ask_model(&mut self, api: ModelApi, request: &ModelRequest) {
         let prompt = request.prompt.as_deref().unwrap_or(PROMPT);
         let mut body = json!({

@@ -61,14 +61,14 @@ impl JsonPlace {
         Ok(JsonPlace::Pointer(text.to_owned()))
     }
 
-    /// As written; empty for the whole document.
+    /// Returns the path as written; empty for the whole document.
     pub fn as_str(&self) -> &str {
         match self {
             JsonPlace::Pointer(text) | JsonPlace::Path { text, .. } => text,
         }
     }
 
-    /// Everything that the path selects, in document order.
+    /// Returns everything that the path selects, in document order.
     pub fn find<'v>(&self, document: &'v Value) -> Vec<&'v Value> {
         match self {
             JsonPlace::Pointer(pointer) => document.pointer(pointer).into_iter().collect(),
@@ -80,8 +80,9 @@ impl JsonPlace {
         }
     }
 
-    /// The text of everything that the path selects, at most `most` values. A string is without its
-    /// quotation marks, a number has the digits of `body`, from which `document` was parsed.
+    /// Returns the text of everything that the path selects, at most `most` values. A string is
+    /// without its quotation marks, a number has the digits of `body`, from which `document` was
+    /// parsed.
     pub fn texts(&self, body: &[u8], document: &Value, most: usize) -> Vec<String> {
         let mut raw = None;
         let mut text = |(pointer, value): (String, &Value)| match value {

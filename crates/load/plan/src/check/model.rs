@@ -22,7 +22,7 @@ pub struct CheckPlan {
 pub struct Step {
     /// Unique among the steps.
     pub name: String,
-    /// Of the plan file, from 1.
+    /// Line of the plan file, from 1.
     pub line: usize,
     /// Reason why the step is skipped: its `when` is false.
     pub skip: Option<String>,
@@ -55,10 +55,10 @@ pub struct Ask {
     pub body: Body,
     /// `name:password`, for the Basic scheme.
     pub user: Option<Text>,
-    /// The cookie jar; `None` means no cookies.
+    /// Cookie jar; `None` for no cookies.
     pub jar: Option<String>,
     pub version: HttpVersion,
-    /// Ask the server to close the connection after its response.
+    /// True to ask the server to close the connection after its response.
     pub close: bool,
     /// Time limit from sending the request to the end of the response.
     pub timeout: Nanos,
@@ -116,7 +116,7 @@ pub enum UploadContent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {
     pub outcome: Wanted,
-    /// Inclusive ranges; empty: any status below 400.
+    /// Inclusive ranges; empty for any status below 400.
     pub statuses: Vec<(u16, u16)>,
     pub headers: Vec<(String, HeaderRule)>,
     pub body: Content,
@@ -138,7 +138,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// Text of the regular expression in the plan file.
+    /// Returns the text of the regular expression in the plan file.
     pub fn id(self) -> &'static str {
         match self {
             Wanted::Response => "answer",
@@ -158,7 +158,7 @@ pub enum HeaderRule {
     Present,
 }
 
-/// Requirements on a body or a file; all that are given must be met.
+/// Requirements on a body or a file, all of which must be met.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     pub exact: Option<Text>,
@@ -172,14 +172,14 @@ pub struct Content {
     pub length: Option<u64>,
     /// A place and its required value.
     pub json: Vec<(JsonPlace, JsonRule)>,
-    /// A GraphQL response with data and without errors, whatever its status.
+    /// True for a GraphQL response with data and without errors, whatever its status.
     pub graphql: bool,
 }
 
 /// Required value at a path of a JSON document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonRule {
-    /// This text. If a captured value is inserted, a number or boolean with that text is accepted
+    /// Exact text. If a captured value is inserted, a number or boolean with that text is accepted
     /// too.
     Text(Text),
     Value(serde_json::Value),
@@ -237,7 +237,7 @@ pub enum Take {
     #[default]
     First,
     Last,
-    /// A random one, drawn with the seed.
+    /// Random value, drawn with the seed.
     Random,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Node<'a> {
     value: &'a DeValue<'a>,
 }
 
-/// A table: keys are taken out one by one; unread keys are rejected.
+/// Table whose keys are taken out one by one; unread keys are rejected.
 #[derive(Debug)]
 pub(crate) struct Table<'a> {
     text: &'a str,
@@ -24,7 +24,7 @@ pub(crate) struct Table<'a> {
     asked: Vec<&'static str>,
 }
 
-/// The line of a byte of the text, from 1.
+/// Returns the line of a byte of the text, from 1.
 fn line_of(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     1 + before.iter().filter(|byte| **byte == b'\n').count()
@@ -51,12 +51,12 @@ impl<'a> Table<'a> {
         self.left.remove(key)
     }
 
-    /// Value of a flag; false if the key is absent.
+    /// Returns the value of a flag; false if the key is absent.
     pub(crate) fn flag(&mut self, key: &'static str) -> Result<bool, ParseError> {
         self.take(key).map_or(Ok(false), |node| node.flag())
     }
 
-    /// Value of a key, which still counts as unread.
+    /// Returns the value of a key, which still counts as unread.
     pub(crate) fn find(&self, key: &str) -> Option<Node<'a>> {
         self.left.get(key).copied()
     }
@@ -66,7 +66,7 @@ impl<'a> Table<'a> {
         self.asked.retain(|asked| !keys.contains(asked));
     }
 
-    /// Everything that is left, in file order.
+    /// Returns the remaining keys, in file order.
     pub(crate) fn rest(&mut self) -> Vec<Node<'a>> {
         let mut rest: Vec<Node<'a>> = std::mem::take(&mut self.left).into_values().collect();
         rest.sort_by_key(|node| node.at);
@@ -121,7 +121,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A text, or a number as written.
+    /// Returns a text, or a number as written.
     pub(crate) fn typed(&self) -> Result<String, ParseError> {
         match self.value {
             DeValue::String(text) => Ok(text.clone().into_owned()),
@@ -135,7 +135,7 @@ impl<'a> Node<'a> {
         matches!(self.value, DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_))
     }
 
-    /// `true` or `false`; `None` for anything else.
+    /// Parses `true` or `false`; `None` for anything else.
     pub(crate) fn switch(&self) -> Option<bool> {
         match self.value {
             DeValue::Boolean(value) => Some(*value),
@@ -147,7 +147,7 @@ impl<'a> Node<'a> {
         self.switch().ok_or_else(|| self.wants("true or false"))
     }
 
-    /// A list, or a single value as a list of one.
+    /// Returns a list, or a single value as a list of one.
     pub(crate) fn list(&self) -> Vec<Node<'a>> {
         let one = |value: &'a toml::Spanned<DeValue<'a>>| Node {
             at: value.span().start,
@@ -160,7 +160,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The tables under a key: a list of them, or a single one.
+    /// Returns the tables under a key: a list of them, or a single one.
     pub(crate) fn tables(&self) -> Result<Vec<Table<'a>>, ParseError> {
         self.list().iter().map(Node::table).collect()
     }
@@ -172,7 +172,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The value as JSON; dates become strings.
+    /// Returns the value as JSON; dates become strings.
     ///
     /// # Errors
     /// Fails for a number that JSON does not have.
@@ -203,7 +203,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// One of a few names.
+/// Parses one of a few names.
 pub(crate) fn pick<T: Copy>(text: &str, names: &[(&str, T)]) -> Result<T, ParseError> {
     let found = names.iter().find(|(name, _)| *name == text);
     found.map(|(_, value)| *value).ok_or_else(|| {

@@ -145,7 +145,7 @@ impl<'f> Reader<'f> {
 }
 
 impl Reader<'_> {
-    /// `[check]`: name, base and connect timeout; the rest are defaults of every step.
+    /// Reads `[check]`: name, base and connect timeout; the rest are defaults of every step.
     fn check_table(
         &mut self,
         node: Option<Node<'_>>,
@@ -270,7 +270,7 @@ impl Reader<'_> {
         Ok(name)
     }
 
-    /// `when = { variable = value }` or a list of values: returns why the step is skipped.
+    /// Reads `when = { variable = value }` or a list of values: returns why the step is skipped.
     fn when(&self, node: &Node<'_>) -> Result<Option<String>, ParseError> {
         for node in node.table()?.rest() {
             let Some(value) = self.vars.get(node.key) else {
@@ -327,7 +327,7 @@ impl Reader<'_> {
         Ok(group)
     }
 
-    /// `at-least` and `at-most`, or `time`, a bound or a list of bounds.
+    /// Reads `at-least` and `at-most`, or `time`, a bound or a list of bounds.
     fn bounds(&self, table: &mut Table<'_>) -> Result<(Option<Nanos>, Option<Nanos>), ParseError> {
         let mut least = table.take("at-least").map(|node| self.duration(&node)).transpose()?;
         let mut most = table.take("at-most").map(|node| self.duration(&node)).transpose()?;
@@ -347,7 +347,7 @@ impl Reader<'_> {
         Ok((least, most))
     }
 
-    /// A path below the site's root.
+    /// Returns a path below the site's root.
     fn place(&self, node: &Node<'_>) -> Result<String, ParseError> {
         let path = self.settled(node)?;
         if path.starts_with('/') || path.split('/').any(|part| part == "..") {
@@ -361,7 +361,7 @@ impl Reader<'_> {
         Ok(within.unwrap_or(WITHIN))
     }
 
-    /// A text that may contain captured values.
+    /// Returns a text that may contain captured values.
     pub(crate) fn template(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         self.fill(node, &node.typed()?, Fill::AsIs)
     }
@@ -371,7 +371,7 @@ impl Reader<'_> {
         Text::read(text, (self.marks, fill), &self.vars, &known).map_err(|why| node.fault(why))
     }
 
-    /// A regular expression that may contain captured values.
+    /// Returns a regular expression that may contain captured values.
     pub(crate) fn pattern(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         self.pattern_of(node, &node.typed()?)
     }
@@ -384,7 +384,7 @@ impl Reader<'_> {
         Ok(template)
     }
 
-    /// A text that is known before anything is sent.
+    /// Returns a text that is known before anything is sent.
     pub(crate) fn settled(&self, node: &Node<'_>) -> Result<String, ParseError> {
         let text = self.template(node)?.settled();
         text.ok_or_else(|| node.fault("captured values cannot be used here, variables can"))
@@ -408,7 +408,7 @@ enum TimeEnd {
     Most,
 }
 
-/// `<200ms`, `<=200ms`, `>1s` or `>=1s`: the returned time itself is within the bound.
+/// Parses `<200ms`, `<=200ms`, `>1s` or `>=1s`: the returned time itself is within the bound.
 fn time_bound(text: &str) -> Result<(TimeEnd, Nanos), ParseError> {
     let bounds = [
         ("<=", TimeEnd::Most),
@@ -432,7 +432,7 @@ fn time_bound(text: &str) -> Result<(TimeEnd, Nanos), ParseError> {
     }
 }
 
-/// The base of relative URLs: http or https, without a login.
+/// Returns the base of relative URLs: http or https, without a login.
 ///
 /// # Errors
 /// Fails for any other text.

@@ -11,7 +11,7 @@ pub struct CheckResult {
     pub started_unix_s: f64,
     pub took: Nanos,
     pub steps: Vec<StepResult>,
-    /// Ended by a signal; missing steps were not started.
+    /// True if a signal ended the check; missing steps were not started.
     pub interrupted: bool,
     /// Reason why nothing could be checked: no connection could be made.
     pub unreachable: Option<String>,
@@ -20,7 +20,7 @@ pub struct CheckResult {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepResult {
     pub name: String,
-    /// Of the plan file, from 1.
+    /// Line of the plan file, from 1.
     pub line: usize,
     pub state: State,
     pub took: Nanos,

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 /// Source of the values of names.
 pub trait ValueSource {
-    /// Returns `None` if there is no such value, or not yet.
+    /// Returns a value; `None` if it does not exist, or not yet.
     fn value(&self, name: &str) -> Option<&str>;
 
-    /// A regular expression that is already compiled.
+    /// Returns a regular expression that is already compiled.
     fn pattern(&self, _text: &str) -> Option<Regex> {
         None
     }
@@ -115,7 +115,7 @@ impl TextPart {
 }
 
 impl Text {
-    /// A text without placeholders.
+    /// Returns a text without placeholders.
     pub fn plain(text: impl Into<String>) -> Text {
         Text { parts: vec![TextPart::Plain(text.into())], ..Text::default() }
     }
@@ -180,12 +180,12 @@ impl Text {
         Ok(Text { parts, fill, dollar: marks == Marks::Dollar })
     }
 
-    /// The text, if no placeholder is left.
+    /// Returns the text, if no placeholder is left.
     pub fn settled(&self) -> Option<String> {
         self.expand(&BTreeMap::new()).ok()
     }
 
-    /// The names whose values are inserted.
+    /// Returns the names whose values are inserted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             TextPart::Plain(_) => None,
@@ -193,12 +193,12 @@ impl Text {
         })
     }
 
-    /// Encoding of a value after the start of the text.
+    /// Fills in the values. Encoding of a value after the start of the text.
     pub fn fill(&self) -> Fill {
         self.fill
     }
 
-    /// The text before the first value.
+    /// Returns the text before the first value.
     pub fn beginning(&self) -> &str {
         match self.parts.first() {
             Some(TextPart::Plain(text)) => text,
@@ -225,7 +225,7 @@ impl Text {
         Ok(out)
     }
 
-    /// The text as written, except for variables.
+    /// Returns the text as written, except for variables.
     pub fn shown(&self) -> String {
         let mut out = String::new();
         for part in &self.parts {
@@ -239,7 +239,7 @@ impl Text {
     }
 }
 
-/// A known name as `${name}`, which other tools fill in.
+/// Returns a known name as `${name}`, which other tools fill in.
 fn in_other_marks<'t>(text: &'t str, known: &dyn Fn(&str) -> bool) -> Option<&'t str> {
     let marks = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('\\'));
     let names = marks.filter_map(|(at, mark)| Some(text[at + mark.len()..].split_once('}')?.0));

@@ -37,7 +37,7 @@ pub(super) const MEASURE: usize = 4;
 pub(super) const DRIVER: usize = 5;
 pub(super) const EXPECT: usize = 6;
 pub(super) const REQUEST: usize = 7;
-/// Outside of all tables.
+/// Keys outside of all tables.
 pub(super) const TOP: usize = 8;
 pub(super) const STOP: usize = 9;
 pub(super) const LOAD: usize = 10;
@@ -123,7 +123,7 @@ impl<const TABLE: usize> Keys<TABLE> {
         Keys(given.into_iter().filter_map(one).collect())
     }
 
-    /// The value shown under a key.
+    /// Returns the value shown under a key.
     pub(super) fn one(&self, key: &str) -> Option<Scalar> {
         self.0.iter().find_map(|(name, value)| match value {
             KeyValue::One(value) if name == key => Some(value.clone()),
@@ -149,7 +149,7 @@ impl<const TABLE: usize> Keys<TABLE> {
     }
 }
 
-/// The traces embedded in the plan, and files for the other names.
+/// Traces embedded in the plan, and files for the other names.
 pub(super) struct PlanTraces<'a> {
     held: BTreeMap<String, Arc<Trace>>,
     files: &'a dyn FileSource,

@@ -182,7 +182,7 @@ impl Table {
         }
     }
 
-    /// A value that always exists.
+    /// Reads a value that always exists.
     pub(super) fn set<T>(
         self,
         key: &str,
@@ -196,7 +196,7 @@ impl Table {
         Ok(())
     }
 
-    /// A value that may be `false` for none.
+    /// Reads a value that may be `false` for none.
     pub(super) fn set_or_off<T>(
         self,
         key: &str,
@@ -210,7 +210,7 @@ impl Table {
         Ok(())
     }
 
-    /// Bytes given as text, as base64 or by a file's name; at most one of the three keys is
+    /// Reads bytes given as text, as base64 or by a file's name; at most one of the three keys is
     /// present.
     fn set_content(
         self,
@@ -234,7 +234,7 @@ impl Table {
     }
 }
 
-/// Error for content given in several places.
+/// Returns the error for content given in several places.
 pub(super) fn given_twice(key: &str) -> String {
     format!("give it once, not also as {key}_base64 or {key}_file")
 }
@@ -329,7 +329,7 @@ fn read_headers(
     lines.map(read).collect::<Result<_, _>>().map_err(|error| table.fault("headers", error))
 }
 
-/// A login may be given in one place, including the URL.
+/// Reads the request. A login may be given in one place, including the URL.
 fn read_request(
     request: Keys<REQUEST>,
     plan: &mut Plan,

@@ -12,7 +12,7 @@ pub(crate) enum Scalar {
 }
 
 impl Scalar {
-    /// The value as typed on the command line; `None` for `false`.
+    /// Returns the value as typed on the command line; `None` for `false`.
     pub(crate) fn typed(&self) -> Option<String> {
         Some(match self {
             Scalar::Off => return None,
@@ -24,7 +24,7 @@ impl Scalar {
         })
     }
 
-    /// A number, for checking bounds; `None` otherwise.
+    /// Returns a number, for checking bounds; `None` otherwise.
     pub(crate) fn amount(&self) -> f64 {
         match self {
             Scalar::Whole(number) => *number as f64,
@@ -33,7 +33,7 @@ impl Scalar {
         }
     }
 
-    /// A whole number; TOML's integers end at 2^63.
+    /// Returns a whole number; TOML's integers end at 2^63.
     pub(crate) fn whole(number: u64) -> Scalar {
         i64::try_from(number).map_or_else(|_| Scalar::Text(number.to_string()), Scalar::Whole)
     }

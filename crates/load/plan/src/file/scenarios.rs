@@ -76,7 +76,7 @@ fn read_scenario(
     Ok(ScenarioPlan { name, load, stages, start, duration, parts })
 }
 
-/// The rows of these names; all rows without a name.
+/// Returns the rows of these names; all rows without a name.
 fn rows(
     place: Table,
     key: &str,
@@ -101,7 +101,7 @@ fn rows(
     named.iter().map(row).collect()
 }
 
-/// Inverse of [`read_scenarios`].
+/// Writes the table that [`read_scenarios`] reads.
 pub(super) fn scenario_table(plan: &Plan, scenario: &ScenarioPlan) -> ScenarioTable {
     let all = match &plan.journeys {
         Some(journeys) => journeys.journeys.len(),

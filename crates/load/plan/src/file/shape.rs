@@ -1,4 +1,4 @@
-//! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
+//! The tables of the file, in the order in which they are printed. An absent key is `None`.
 
 use super::keys::{
     CONNECTION, DRIVER, EXPECT, GRPC, HTTP2, Keys, LOAD, MEASURE, REQUEST, STOP, TIMEOUTS, TLS,
@@ -32,17 +32,17 @@ tables! {
         order: String,
         /// Rows of the targets, from 0, in the order of the calls.
         sequence: Vec<u32>,
-        /// Parts of a file that its import left out; absent if there are none.
+        /// Elements of a file that its import omitted; absent if there are none.
         not_imported: Vec<String>,
-        /// Replaces `targets` in handwritten files: one URL, or a file with a list.
+        /// Replacement for `targets` in handwritten files: one URL, or a file with a list.
         url: String,
         urls_file: String,
         request: Keys<REQUEST>,
         /// Absent if no tokens are used.
         token: Keys<TOKEN>,
-        /// Absent if there are none.
+        /// Absent without scripts.
         script: ScriptTable,
-        /// Absent if there are none.
+        /// Absent without such a load.
         specweb99: Specweb99Table,
         connection: Keys<CONNECTION>,
         http2: Keys<HTTP2>,

@@ -161,7 +161,7 @@ fn secrets_are_masked_and_a_masked_plan_is_refused() {
     assert!(from_toml(bearer, &NoFiles).unwrap_err().0.contains("[request] bearer: its secret"));
 }
 
-/// End of the value of the key at `start`: values may span lines.
+/// Returns the end of the value of the key at `start`: values may span lines.
 fn next_key(text: &str, start: usize) -> usize {
     let rest = text[start..].match_indices('\n').map(|(at, _)| start + at + 1);
     let begins = |at: &usize| {
@@ -333,7 +333,7 @@ proptest! {
         }
     }
 
-    /// A row's printed value sets the same value in another plan, whatever that contains; a load
+    /// A row's printed value sets the same value in another plan, whatever that contains. A load
     /// and a request are set as a whole, because their rows depend on each other.
     #[test]
     fn each_row_sets_its_printed_value(plan in arbitrary::plan()) {

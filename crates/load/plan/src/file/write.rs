@@ -13,7 +13,7 @@ use crate::rules::show_span;
 use crate::*;
 use units::Nanos;
 
-/// The plan as a file that [`from_toml`] reads back: every field by name.
+/// Returns the plan as a file that [`from_toml`] reads back: every field by name.
 pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
     let journeys = match secrets {
         Secrets::Shown => journey::shown,
@@ -22,8 +22,9 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
     written(plan, secrets, plan.journeys.as_ref().map(journeys))
 }
 
-/// Text that identifies a plan without its secrets: it is the same for the plan as read and for the
-/// plan that [`from_toml`] makes from it elsewhere, where the files of its feeders are missing.
+/// Returns a text that identifies a plan without its secrets: it is the same for the plan as read,
+/// and for the plan that [`from_toml`] makes from it elsewhere, where the files of its feeders are
+/// missing.
 pub fn identity(plan: &Plan) -> String {
     let journeys = plan.journeys.as_ref().map(journey::masked_without_files);
     written(plan, Secrets::Masked, journeys)
@@ -83,8 +84,8 @@ fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> Stri
 /// Maximum length of a plan that is shortened; longer plans are lists of requests.
 const BRIEF_BYTES_MAX: usize = 1 << 20;
 
-/// A printed plan without default values: a plan file for the same run. `None` if the text is not a
-/// plan, or too long.
+/// Returns a printed plan without default values: a plan file for the same run. `None` if the text
+/// is not a plan, or too long.
 pub fn to_brief_toml(toml: &str) -> Option<String> {
     if toml.len() > BRIEF_BYTES_MAX {
         return None;
@@ -107,7 +108,7 @@ pub fn to_brief_toml(toml: &str) -> Option<String> {
     Some(if same { brief } else { toml.to_owned() })
 }
 
-/// Removes from each target the keys that a URL alone implies.
+/// Removes from each target the keys that a URL implies.
 fn shorten_targets(targets: &mut [toml::Value]) {
     let usual = url::Url::parse("http://localhost/").ok().map(TargetPlan::new);
     let usual = usual.map(|target| target_table(&target, Secrets::Masked));

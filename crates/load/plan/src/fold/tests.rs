@@ -1,7 +1,7 @@
 use super::*;
 use crate::PlanDraft;
 
-/// The rows of a list, as `pattern or URL: targets`, then the row of each target.
+/// Returns the rows of a list, as `pattern or URL: targets`, then the row of each target.
 fn rows(folds: &[&str], list: &str) -> String {
     let base = url::Url::parse("http://h/").unwrap();
     let mut plan = Plan::for_targets(crate::parse_url_list(list, Some(&base)).unwrap());

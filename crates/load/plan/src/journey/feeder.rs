@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use units::{Purpose, Seed};
 
-/// A source of rows. The row that an iteration takes is a function of its index, so that any number
+/// Source of rows. The row that an iteration takes is a function of its index, so that any number
 /// of workers takes the same rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feeder {
@@ -46,7 +46,7 @@ pub enum FeederFormat {
 pub enum ColumnLaw {
     /// Consecutive integers.
     Range(i64, i64),
-    /// One of these, at random.
+    /// One of these values at random.
     OneOf(Vec<String>),
     /// This many random characters of an alphabet.
     Drawn(&'static [u8], usize),
@@ -74,7 +74,7 @@ pub enum UsedUp {
 }
 
 impl Feeder {
-    /// Number of rows; `None` if unlimited.
+    /// Returns the number of rows; `None` if unlimited.
     pub fn count(&self) -> Option<u64> {
         match &self.rows {
             FeederRows::Table(table) => {
@@ -84,8 +84,8 @@ impl Feeder {
         }
     }
 
-    /// The row for the `turn`-th iteration of user `user` that takes a row; `None` if none is left.
-    /// `number`: the feeder's index in the plan.
+    /// Returns the row for the `turn`-th iteration of user `user` that takes a row; `None` if none
+    /// is left. `number`: the feeder's index in the plan.
     pub fn row(&self, seed: Seed, number: usize, user: u64, turn: u64) -> Option<u64> {
         let index = match self.order {
             FeederOrder::Sequential => turn,
@@ -107,7 +107,7 @@ impl Feeder {
         }
     }
 
-    /// The value of a column in a row of a file; generated values are not kept, see
+    /// Returns the value of a column in a row of a file; generated values are not kept, see
     /// [`Feeder::generate`].
     pub fn cell(&self, row: u64, column: usize) -> Option<&str> {
         let FeederRows::Table(table) = &self.rows else { return None };
@@ -130,7 +130,7 @@ impl Feeder {
     }
 }
 
-/// Feeders of one plan, columns of one feeder.
+/// Maximum number of feeders of a plan, and of columns of a feeder.
 pub(crate) const FEEDERS_MAX: usize = 64;
 pub(crate) const COLUMNS_MAX: usize = 256;
 

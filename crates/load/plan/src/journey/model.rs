@@ -26,13 +26,13 @@ pub struct JourneyPlan {
     pub(crate) tables: Arc<toml::Table>,
 }
 
-/// One journey: a user makes its parts in order, and begins again.
+/// Journey: a user makes its parts in order, and begins again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Journey {
     pub name: String,
     /// Share of the iterations among all journeys; above zero.
     pub weight: f64,
-    /// Default pause after a step; `None` means the load's.
+    /// Default pause after a step; `None` for the load's.
     pub think: Option<Think>,
     pub failure: AfterFailure,
     pub refresh: Option<Refresh>,
@@ -95,7 +95,7 @@ pub struct JourneyBlock {
 pub struct JourneyStep {
     /// Unique name; the block's figures are a row of this name.
     pub name: String,
-    /// Of the plan file, from 1.
+    /// Line of the plan file, from 1.
     pub line: usize,
     /// Row of the target list.
     pub row: u32,
@@ -105,11 +105,11 @@ pub struct JourneyStep {
     /// The pause after its response.
     pub think: Option<Think>,
     pub guard: StepGuard,
-    /// Each user repeats the step only until it has succeeded once.
+    /// True if each user repeats the step only until it has succeeded once.
     pub once: bool,
     /// The response is a stream of events.
     pub stream: crate::StepStream,
-    /// Action on the user's WebSocket, or `None` if the step is a request.
+    /// Action on the user's WebSocket; `None` if the step is a request.
     pub socket: Option<SocketStep>,
     /// gRPC settings, if the step is a gRPC call.
     pub grpc: Option<GrpcStep>,
@@ -120,8 +120,8 @@ pub struct JourneyStep {
 }
 
 impl JourneyStep {
-    /// A request without a condition, a check, a pause or tags. Its row is set when its position is
-    /// known.
+    /// Returns a request without a condition, a check, a pause or tags. Its row is set when its
+    /// position is known.
     pub(super) fn new(name: String, line: usize, ask: Ask) -> JourneyStep {
         JourneyStep {
             name,
@@ -168,7 +168,7 @@ pub struct Condition {
 }
 
 impl JourneyPlan {
-    /// The steps of all journeys, by row.
+    /// Returns the steps of all journeys, by row.
     pub fn steps(&self) -> Vec<&JourneyStep> {
         let mut all = Vec::new();
         for journey in &self.journeys {
@@ -194,7 +194,7 @@ impl JourneyPlan {
         all
     }
 
-    /// Names of the metrics for which captures and programs provide numbers, by row.
+    /// Returns the names of the metrics for which captures and programs provide numbers, by row.
     pub fn metrics(&self) -> Vec<&str> {
         let steps = self.steps();
         let captures = steps.iter().flat_map(|step| &step.ask.capture);
@@ -209,7 +209,7 @@ impl JourneyPlan {
         all.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// The rows of the steps with each tag, as `name=value`.
+    /// Returns the rows of the steps with each tag, as `name=value`.
     pub fn tags(&self) -> BTreeMap<String, Vec<u32>> {
         let mut all: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for step in self.steps() {
@@ -233,7 +233,7 @@ impl JourneyPlan {
             .flat_map(|it| &it.servers)
     }
 
-    /// Step and name of every capture, by its number.
+    /// Returns step and name of every capture, by its number.
     pub fn captures(&self) -> Vec<(&str, &str)> {
         let of = |step: &JourneyStep| step.ask.capture.len();
         let mut all = Vec::with_capacity(self.steps().into_iter().map(of).sum());
@@ -244,7 +244,7 @@ impl JourneyPlan {
     }
 }
 
-/// Every part, blocks before their contents, in file order.
+/// Returns every part in file order, blocks before their contents.
 fn gather<'a>(parts: &'a [JourneyPart], visit: &mut dyn FnMut(&'a JourneyPart)) {
     for part in parts {
         visit(part);

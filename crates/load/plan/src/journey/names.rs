@@ -5,7 +5,7 @@ use super::sockets::MessageRule;
 use crate::check::{Ask, Body, Content, Expect, HeaderRule, JsonRule, Text, UploadContent};
 use std::collections::BTreeSet;
 
-/// The names that a request needs.
+/// Returns the names that a request needs.
 pub(super) fn of_request(ask: &Ask) -> BTreeSet<&str> {
     let mut texts: Vec<&Text> = vec![&ask.url];
     texts.extend(ask.query.iter().chain(&ask.headers).map(|(_, text)| text));
@@ -82,7 +82,8 @@ fn of_parts<'a>(parts: &'a [JourneyPart], names: &mut BTreeSet<&'a str>) {
 }
 
 impl JourneyPlan {
-    /// The feeders from which an iteration of the journey takes a row, by their places in the plan.
+    /// Returns the feeders from which an iteration of the journey takes a row, by their places in
+    /// the plan.
     pub fn feeders_of(&self, journey: &Journey) -> Vec<usize> {
         let mut names = BTreeSet::new();
         of_parts(&journey.parts, &mut names);
@@ -93,7 +94,7 @@ impl JourneyPlan {
         feeders.filter(|(_, it)| taken.contains(it.name.as_str())).map(|(at, _)| at).collect()
     }
 
-    /// The texts of all regular expressions that are known before anything is captured.
+    /// Returns the texts of all regular expressions that are known before anything is captured.
     pub fn patterns(&self) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         let rules = |rules: &mut dyn Iterator<Item = &HeaderRule>| -> Vec<String> {
@@ -128,7 +129,7 @@ impl JourneyPlan {
 }
 
 impl MessageRule {
-    /// The names whose values decide which messages match.
+    /// Returns the names whose values decide which messages match.
     pub fn names(&self) -> BTreeSet<&str> {
         of_content(&self.matching).into_iter().flat_map(Text::names).collect()
     }

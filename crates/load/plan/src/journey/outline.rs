@@ -5,7 +5,7 @@ use crate::{NoFiles, Plan, ScriptPlan, TargetPlan};
 use toml::{Table, Value};
 use units::ParseError;
 
-/// The journey's name, if the script's file gives none.
+/// Name of the journey, if the script's file gives none.
 const NAME: &str = "journey";
 
 /// A script's description of its journey, before the run.
@@ -80,7 +80,7 @@ impl Plan {
     }
 }
 
-/// The file's name without its extension, unless a step has that name too.
+/// Returns the file's name without its extension, unless a step has that name too.
 fn name_of(file: &str, steps: &[String]) -> String {
     let name = file.rsplit('/').next().unwrap_or_default();
     let name = [".lua", ".js", ".mjs", ".ts"]

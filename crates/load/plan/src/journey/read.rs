@@ -42,7 +42,7 @@ const TAGS_MAX: usize = 20;
 const FAILURES: [(&str, AfterFailure); 2] =
     [("next", AfterFailure::Next), ("end", AfterFailure::End)];
 
-/// `stream` of a step: `"sse"`, `"lines"`, `"openai"`, `"anthropic"` or `false`.
+/// Reads `stream` of a step: `"sse"`, `"lines"`, `"openai"`, `"anthropic"` or `false`.
 fn stream_of(node: &Node<'_>) -> Result<StepStream, ParseError> {
     match node.switch() {
         Some(false) => Ok(StepStream::No),
@@ -53,7 +53,7 @@ fn stream_of(node: &Node<'_>) -> Result<StepStream, ParseError> {
     }
 }
 
-/// The journeys of a plan file's text; `base`: its URL.
+/// Returns the journeys of a plan file's text; `base`: its URL.
 ///
 /// # Errors
 /// Fails with one sentence that names the line: an unknown key, an invalid value, a file that
@@ -93,7 +93,7 @@ pub(crate) fn read(
     Ok(JourneyPlan { base: base.clone(), vars, journeys, feeders, setup, teardown, tables })
 }
 
-/// An error about a name of a feeder, followed by the columns of that feeder.
+/// Returns an error about a name of a feeder, followed by the columns of that feeder.
 fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
     let asked = |feeder: &&super::Feeder| {
         let starts = [format!("{{{{{}.", feeder.name), format!("\"{}.", feeder.name)];
@@ -112,7 +112,7 @@ fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
     ParseError(format!("{}; {known}", error.0))
 }
 
-/// Column separator of a table, if not a comma; `name` is a quoted name.
+/// Returns the column separator of a table, if not a comma; `name` is a quoted name.
 fn separator(name: &str) -> Option<&'static str> {
     let all = [(";", "semicolons"), ("\\t", "tabs"), ("|", "vertical bars")];
     all.into_iter().find_map(|(mark, words)| name.contains(mark).then_some(words))
@@ -338,7 +338,7 @@ impl JourneyReader<'_> {
         Ok(())
     }
 
-    /// `tags` of a step: words by name.
+    /// Reads `tags` of a step: words by name.
     fn tags(&self, node: &Node<'_>) -> Result<BTreeMap<String, String>, ParseError> {
         let rows = node.table()?.rest();
         if rows.len() > TAGS_MAX {

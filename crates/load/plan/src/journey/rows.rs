@@ -30,7 +30,7 @@ fn place(base: &Url, shown: &str) -> Url {
     known_place(base, shown).unwrap_or_else(|| base.clone())
 }
 
-/// Destination of a step for any values; `None` if its values determine the server.
+/// Returns the destination of a step for any values; `None` if its values determine the server.
 fn known_place(base: &Url, shown: &str) -> Option<Url> {
     let known = |url: &Url| {
         url.host_str().is_some_and(|host| !host.contains('{'))
@@ -45,7 +45,7 @@ fn known_place(base: &Url, shown: &str) -> Option<Url> {
 }
 
 impl JourneyPlan {
-    /// A step whose values determine its server; `None` if there is no such step.
+    /// Returns a step whose values determine its server; `None` if there is no such step.
     pub fn step_to_anywhere(&self) -> Option<&JourneyStep> {
         let unknown = |step: &&JourneyStep| {
             known_place(&base_of(self, step), &step.ask.url.shown()).is_none()

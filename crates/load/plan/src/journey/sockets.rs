@@ -27,12 +27,12 @@ pub struct MessageRule {
     pub matching: Content,
     /// Number of messages; the last one is the response of the step.
     pub count: u32,
-    /// Time limit from the instant the step is due; `None` means the plan's limit of calls.
+    /// Timeout from the instant at which the step is due; `None` for the plan's limit of calls.
     pub timeout: Option<Nanos>,
 }
 
 impl SocketStep {
-    /// Messages that the step waits for.
+    /// Returns the messages that the step waits for.
     pub fn rule(&self) -> Option<&MessageRule> {
         match self {
             SocketStep::Send { answer } => answer.as_ref(),
@@ -57,7 +57,7 @@ impl JourneyPlan {
         self.steps().iter().any(|step| step.socket.is_some())
     }
 
-    /// Rows of the steps whose calls are messages.
+    /// Returns the rows of the steps whose calls are messages.
     pub fn message_rows(&self) -> Vec<u32> {
         let steps = self.steps().into_iter();
         let is_message =
@@ -78,8 +78,8 @@ impl JourneyPlan {
 }
 
 impl Plan {
-    /// Returns whether some of its connections may be WebSockets: all of them, or those that steps
-    /// of journeys open.
+    /// Returns whether connections may be WebSockets: all of them, or those that steps of journeys
+    /// open.
     pub fn speaks_websocket(&self) -> bool {
         let of_journeys = |it: &JourneyPlan| it.has_sockets() || it.is_scripted();
         self.is_websocket() || self.journeys.as_ref().is_some_and(of_journeys)

@@ -1,5 +1,5 @@
-//! Journeys as tables of a plan file, as read, with the contents of files in place of their names,
-//! so that a printed plan needs no other file.
+//! Journeys as tables of a plan file, as read, with file names replaced by contents, so that a
+//! printed plan needs no other file.
 
 use super::feeder::{FeederFormat, FeederRows};
 use super::model::JourneyPlan;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use toml::{Table, Value};
 use units::ParseError;
 
-/// The tables of a text that was read before. Bodies, uploads and scripts are embedded; the feeders
-/// keep their rows.
+/// Returns the tables of a text that was read before. Bodies, uploads and scripts are embedded; the
+/// feeders keep their rows.
 pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, ParseError> {
     let mut all: Table = toml::from_str(text)
         .map_err(|error| ParseError(format!("the plan is wrong: {}", error.to_string().trim())))?;
@@ -25,8 +25,8 @@ pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, Parse
     Ok(Arc::new(all))
 }
 
-/// Key that replaces `body-file`, `send-file`, `script-file`, the paths in `script-files`, and
-/// `file` in `upload`.
+/// Reads the file of a key and stores its content under the key that replaces `body-file`,
+/// `send-file`, `script-file`, the paths in `script-files`, and `file` in `upload`.
 fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseError> {
     match value {
         Value::Array(all) => all.iter_mut().try_for_each(|one| put_files_in(one, files)),
@@ -66,13 +66,13 @@ fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseEr
     }
 }
 
-/// A file of a script.
+/// Returns a file of a script.
 pub(super) fn script_file(name: String, text: String) -> Table {
     let pairs = [("name", name), ("text", text)];
     pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))).collect()
 }
 
-/// The text of a journey's program.
+/// Returns the text of a journey's program.
 pub(super) fn program_text(path: &str, files: &dyn FileSource) -> Result<String, ParseError> {
     let bytes = files.read(path).map_err(ParseError)?;
     String::from_utf8(bytes)
@@ -84,19 +84,19 @@ fn content(path: &Value, files: &dyn FileSource) -> Result<Value, ParseError> {
     Ok(Value::String(BASE64.encode(bytes)))
 }
 
-/// The tables with all contents embedded.
+/// Returns the tables with all contents embedded.
 pub(crate) fn shown(plan: &JourneyPlan) -> Table {
     with_feeders(plan, false, |table| table.text.clone())
 }
 
-/// The tables with secrets replaced: the rows of feeders, logins, and values whose names indicate
-/// secrets. Feeders keep the names of their files, so that the plan can be run where the files
-/// exist.
+/// Returns the tables with secrets replaced: the rows of feeders, logins, and values whose names
+/// indicate secrets. Feeders keep the names of their files, so that the plan can be run where the
+/// files exist.
 pub(crate) fn masked(plan: &JourneyPlan) -> Table {
     with_masked_rows(plan, true)
 }
 
-/// The masked tables without the names of feeder files: the rows identify a feeder.
+/// Returns the masked tables without the names of feeder files: the rows identify a feeder.
 pub(crate) fn masked_without_files(plan: &JourneyPlan) -> Table {
     with_masked_rows(plan, false)
 }
@@ -158,8 +158,8 @@ fn feeders_of(all: &mut Table) -> impl Iterator<Item = &mut Table> {
     feeders.into_iter().flatten().filter_map(Value::as_table_mut)
 }
 
-/// `secret`: its name indicates a secret. A text that consists only of values reveals only their
-/// names.
+/// Masks a value. `secret`: its name indicates a secret. A text that consists only of values
+/// reveals only their names.
 fn mask(value: &mut Value, secret: bool) {
     /// Keys with the content of requests and messages as text.
     const CONTENT: [&str; 4] = ["body", "json", "message", "send"];
@@ -226,7 +226,7 @@ fn find(key: &str, value: &Value, masker: &mut Masker) {
     }
 }
 
-/// A feeder whose rows were masked when its plan was printed.
+/// Returns a feeder whose rows were masked when its plan was printed.
 pub(crate) fn masked_feeder(plan: &JourneyPlan) -> Option<&super::Feeder> {
     plan.feeders.iter().find(|feeder| match &feeder.rows {
         FeederRows::Table(table) => table.text.contains(MASK),

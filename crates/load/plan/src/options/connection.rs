@@ -7,7 +7,7 @@ use crate::Plan;
 use crate::file::Scalar;
 use std::collections::BTreeMap;
 
-/// RFC 9113 section 6.9.1.
+/// Maximum window (RFC 9113 section 6.9.1).
 const WINDOW_MAX: f64 = 2_147_483_647.0;
 const BUFFER_MAX: f64 = 1_073_741_824.0;
 /// The limit is the memory that each connection may use.
@@ -15,7 +15,8 @@ const HEAD_MAX: f64 = 16_777_216.0;
 
 const ROW: Setting = Setting { heading: "Connections", page: "connections", ..SETTING };
 
-/// `connection.traces` follows from the paths that name traces, and is read before them.
+/// Field `connection.traces`, which follows from the paths that name traces and is read before
+/// them.
 const TRACES: PlanField = PlanField {
     key: "connection.traces",
     shape: Shape::Texts,
@@ -23,7 +24,7 @@ const TRACES: PlanField = PlanField {
     ..NO_FIELD
 };
 
-/// The traces that the plan's paths name as files.
+/// Returns the traces that the plan's paths name as files.
 fn traces(plan: &Plan) -> BTreeMap<String, String> {
     let path = plan.connection.path.iter().flat_map(|path| path.traces.clone());
     let clients = plan.connection.clients.iter().flat_map(wan::Population::traces);
@@ -34,7 +35,7 @@ fn has_streams(plan: &Plan) -> bool {
     plan.request.version.has_streams()
 }
 
-/// A proxy, or the word for none.
+/// Proxy, or the word for none.
 const PROXY_CHOICE: PlanField = PlanField {
     check: |text, _| if text == NONE { Ok(()) } else { crate::parse_proxy(text).map(drop) },
     read: |plan, _, value, inputs| {

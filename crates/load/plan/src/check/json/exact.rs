@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 use serde_json_path::JsonPath;
 use std::collections::BTreeMap;
 
-/// From this value on, two integers may be the same double.
+/// Threshold from which two integers may be the same double.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// Maximum number of distinct large numbers of a document.
 const LARGE_MAX: usize = 1 << 20;
@@ -29,7 +29,7 @@ enum NumberPiece {
 struct Exact(Number);
 
 impl Exact {
-    /// The integer part, and the double, which decides if one is not an integer.
+    /// Returns the integer part, and the double, which decides if one is not an integer.
     fn key(&self) -> (Option<i128>, f64) {
         let whole = self.0.as_i64().map(i128::from).or(self.0.as_u64().map(i128::from));
         let double = self.0.as_f64().unwrap_or(0.0);
@@ -67,12 +67,13 @@ fn is_large(number: &Number) -> bool {
 }
 
 impl Filtered {
-    /// Returns `None` if the path compares nothing.
+    /// Returns the filters of a path; `None` if the path compares nothing.
     pub(super) fn of(path: &str) -> Option<Filtered> {
         path.contains('?').then(|| Filtered { pieces: pieces(path) })
     }
 
-    /// The path and the document that replaces `document`, or `None` if no number is too large.
+    /// Returns the path, and the document that replaces `document`; `None` if no number is too
+    /// large.
     pub(super) fn exact(&self, document: &Value) -> Option<(JsonPath, Value)> {
         let mut large = BTreeMap::new();
         gather(document, &mut large);
@@ -126,7 +127,7 @@ fn replace(value: &mut Value, large: &BTreeMap<Exact, Number>) {
     }
 }
 
-/// Cuts out large numbers outside of strings. There are none outside of filters: an index is at
+/// Replaces large numbers outside of strings. There are none outside of filters: an index is at
 /// most 2^53 - 1 (RFC 9535 section 2.1).
 fn pieces(path: &str) -> Vec<NumberPiece> {
     let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), path);
@@ -175,7 +176,7 @@ mod tests {
     use crate::check::JsonPlace;
     use proptest::prelude::*;
 
-    /// Names of the items that the path selects.
+    /// Returns the names of the items that the path selects.
     fn names(path: &str, body: &str) -> Vec<String> {
         let document = serde_json::from_str(body).unwrap();
         let place = JsonPlace::parse(path).unwrap();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub(super) enum RawJson<'b> {
     Scalar(&'b [u8]),
     Array(Vec<RawJson<'b>>),
-    /// Members of an object; of members with the same name the last one counts.
+    /// Members of an object; of members with the same name, the last one counts.
     Object(BTreeMap<String, RawJson<'b>>),
 }
 
@@ -17,7 +17,7 @@ impl<'b> RawJson<'b> {
         Scanner { document, at: 0 }.value()
     }
 
-    /// The value at a JSON pointer.
+    /// Returns the value at a JSON pointer.
     pub(super) fn at(&self, pointer: &str) -> Option<&RawJson<'b>> {
         let tokens = pointer.split('/').skip(1);
         tokens.map(|token| token.replace("~1", "/").replace("~0", "~")).try_fold(
@@ -30,7 +30,7 @@ impl<'b> RawJson<'b> {
         )
     }
 
-    /// Compact JSON, members by name as `serde_json` prints them.
+    /// Renders compact JSON, with members by name as `serde_json` prints them.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         self.write(&mut out);
@@ -69,7 +69,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A JSON string without its quotation marks and escapes.
+/// Returns a JSON string without its quotation marks and escapes.
 fn string(text: &[u8]) -> String {
     serde_json::from_slice(text).unwrap_or_default()
 }
@@ -81,7 +81,7 @@ struct Scanner<'b> {
 }
 
 impl<'b> Scanner<'b> {
-    /// The next byte that is neither white space nor a separator.
+    /// Returns the next byte that is neither white space nor a separator.
     fn next(&mut self) -> Option<u8> {
         let rest = &self.document[self.at..];
         let skipped = rest.iter().position(|byte| !b" \t\r\n,:".contains(byte));

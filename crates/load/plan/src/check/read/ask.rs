@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use units::{Nanos, ParseError, quoted};
 use workload::Selector;
 
-/// The jar of steps that name none.
+/// Jar of steps that name none.
 pub(super) const JAR: &str = "plan";
 /// Maximum size of one uploaded file in bytes.
 const UPLOAD_MAX: u64 = 256 << 20;
@@ -28,7 +28,7 @@ const VERSIONS: [(&str, HttpVersion); 5] = [
     ("auto", HttpVersion::Auto),
 ];
 
-/// `false` for no cookies, or the name of a jar.
+/// Reads `false` for no cookies, or the name of a jar.
 pub(super) fn jar(node: &Node<'_>) -> Result<Option<String>, ParseError> {
     match node.switch() {
         Some(true) => Ok(Some(JAR.to_owned())),
@@ -38,8 +38,8 @@ pub(super) fn jar(node: &Node<'_>) -> Result<Option<String>, ParseError> {
 }
 
 impl Reader<'_> {
-    /// Reads the request whose `url` was found and takes its keys out of the table. `close` applies
-    /// unless the table overrides it.
+    /// Reads the request whose `url` was found, and takes its keys out of the table. `close`
+    /// applies unless the table overrides it.
     pub(crate) fn ask(
         &self,
         url: &Node<'_>,
@@ -116,19 +116,19 @@ impl Reader<'_> {
         }
     }
 
-    /// A table of texts, in the order of the file.
+    /// Returns a table of texts, in the order of the file.
     fn pairs(&self, node: &Node<'_>) -> Result<Vec<(String, Text)>, ParseError> {
         let rows = node.table()?.rest();
         rows.iter().map(|row| Ok((row.key.to_owned(), self.template(row)?))).collect()
     }
 
-    /// Header fields, without those set to `false`.
+    /// Reads header fields, without those set to `false`.
     pub(super) fn headers(&self, node: &Node<'_>) -> Result<Vec<(String, Text)>, ParseError> {
         let changes = self.header_changes(node)?;
         Ok(changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
     }
 
-    /// Header fields; `None` removes a default of the plan.
+    /// Reads header fields; `None` removes a default of the plan.
     fn header_changes(&self, node: &Node<'_>) -> Result<Vec<(String, Option<Text>)>, ParseError> {
         let rows = node.table()?.rest();
         let row = |row: &Node<'_>| match row.switch() {
@@ -138,7 +138,7 @@ impl Reader<'_> {
         rows.iter().map(row).collect()
     }
 
-    /// The plan's fields, with the step's fields in place of those of the same name.
+    /// Returns the plan's fields, replaced by the step's fields of the same name.
     fn merged(&self, given: Vec<(String, Option<Text>)>) -> Vec<(String, Text)> {
         let replaced = |name: &str| given.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         let kept = self.headers.iter().filter(|(name, _)| !replaced(name)).cloned();
@@ -176,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A JSON value with captured values inserted into its strings.
+    /// Reads a JSON value with captured values inserted into its strings.
     pub(crate) fn json_template(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         self.fill(node, &node.json()?.to_string(), Fill::Json)
     }
@@ -280,8 +280,8 @@ impl Reader<'_> {
         Ok(Capture { from, regex, take, scope, optional, metric })
     }
 
-    /// `metric` of a capture, a key of journeys: a name, or `true` for the name of the capture. The
-    /// journey finds its row.
+    /// Parses `metric` of a capture, a key of journeys: a name, or `true` for the name of the
+    /// capture. The journey finds its row.
     fn metric(
         &self,
         capture: &str,
@@ -302,7 +302,7 @@ impl Reader<'_> {
         Ok(Some(CaptureMetric { name, row: 0 }))
     }
 
-    /// Lifetime of a value, and the effect if it is missing: keys of journeys.
+    /// Reads keys of journeys: the lifetime of a value, and the effect if it is missing.
     fn keeping(&self, table: &mut Table<'_>) -> Result<(Scope, bool), ParseError> {
         if self.marks == Marks::Dollar {
             return Ok((Scope::User, false));

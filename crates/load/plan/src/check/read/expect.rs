@@ -15,13 +15,13 @@ const OUTCOMES: [(&str, Wanted); 4] = [
 ];
 
 impl Reader<'_> {
-    /// `expect` of a request.
+    /// Reads `expect` of a request.
     pub(super) fn expect(&self, table: &mut Table<'_>) -> Result<Expect, ParseError> {
         let Some(node) = table.take("expect") else { return Ok(Expect::default()) };
         self.expectations(&node)
     }
 
-    /// The same under another key.
+    /// Reads expectations under another key.
     pub(crate) fn expectations(&self, node: &Node<'_>) -> Result<Expect, ParseError> {
         let mut table = node.table()?;
         let expect = self.expectations_in(&mut table)?;
@@ -29,7 +29,7 @@ impl Reader<'_> {
         Ok(expect)
     }
 
-    /// The same for a table with further keys.
+    /// Reads expectations of a table with further keys.
     pub(crate) fn expectations_in(&self, table: &mut Table<'_>) -> Result<Expect, ParseError> {
         let mut expect = Expect::default();
         if let Some(node) = table.take("outcome") {
@@ -63,7 +63,8 @@ impl Reader<'_> {
         Ok(expect)
     }
 
-    /// A text is the whole value; `false` and `true` mean absence and presence.
+    /// Reads a rule for a header: a text is the whole value; `false` and `true` mean absence and
+    /// presence.
     pub(crate) fn header_rule(&self, node: &Node<'_>) -> Result<HeaderRule, ParseError> {
         if let Some(present) = node.switch() {
             return Ok(if present { HeaderRule::Present } else { HeaderRule::Absent });
@@ -85,7 +86,7 @@ impl Reader<'_> {
         Ok(rule)
     }
 
-    /// A text is the whole body; a table contains the rules.
+    /// Reads a rule for a body: a text is the whole body; a table contains the rules.
     pub(crate) fn content(&self, node: &Node<'_>) -> Result<Content, ParseError> {
         if node.is_text() {
             return Ok(Content { exact: Some(self.template(node)?), ..Content::default() });
@@ -96,7 +97,7 @@ impl Reader<'_> {
         Ok(content)
     }
 
-    /// `expect` of a file.
+    /// Reads `expect` of a file.
     pub(super) fn file_content(&self, table: &mut Table<'_>) -> Result<Content, ParseError> {
         let Some(node) = table.take("expect") else {
             return Err(table.fault("a file needs an expect that describes it"));
@@ -110,7 +111,7 @@ impl Reader<'_> {
         Ok(content)
     }
 
-    /// `expect` of a folder.
+    /// Reads `expect` of a folder.
     pub(super) fn entries(&self, table: &mut Table<'_>) -> Result<Entries, ParseError> {
         let Some(node) = table.take("expect") else {
             return Err(table.fault("a folder needs an expect with empty = true or entries"));

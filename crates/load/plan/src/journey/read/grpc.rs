@@ -47,7 +47,7 @@ impl JourneyReader<'_> {
         Ok(JourneyStep { think, once, stream, grpc, ..JourneyStep::new(name, line, ask) })
     }
 
-    /// A table or list, or a text that is JSON once its values are inserted.
+    /// Returns a table or list, or a text that is JSON once its values are inserted.
     fn grpc_message(&self, node: &Node<'_>) -> Result<Text, ParseError> {
         match node.is_text() {
             true => self.reader.fill(node, node.text()?, Fill::Json),
@@ -56,7 +56,7 @@ impl JourneyReader<'_> {
     }
 }
 
-/// The URL of `package.Service/Method`, or of a method on another server.
+/// Returns the URL of `package.Service/Method`, or of a method on another server.
 fn method_url(text: &str) -> Result<String, String> {
     let whole = http_url(text);
     let path = match &whole {

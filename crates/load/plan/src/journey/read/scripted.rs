@@ -13,7 +13,7 @@ use crate::check::{CaptureMetric, Text};
 use units::{ParseError, quoted};
 use url::Url;
 
-/// Servers that one program may call in addition to the base.
+/// Maximum number of servers that one program may call in addition to the base.
 const SERVERS_MAX: usize = 1_000;
 
 /// A program and the steps under which its calls are counted.
@@ -23,7 +23,7 @@ pub(super) struct ProgramParts {
 }
 
 impl JourneyReader<'_> {
-    /// The journey's program; `None` means the plan defines its steps.
+    /// Returns the journey's program; `None` if the plan defines its steps.
     pub(super) fn program(
         &mut self,
         table: &mut Table<'_>,
@@ -67,7 +67,7 @@ impl JourneyReader<'_> {
         Ok(Some(ProgramParts { program, parts }))
     }
 
-    /// Files of a script: paths, or tables with `name` and `text`.
+    /// Returns the files of a script: paths, or tables with `name` and `text`.
     fn script_files(&self, node: Option<Node<'_>>) -> Result<Vec<(String, String)>, ParseError> {
         let mut all = Vec::new();
         for node in node.iter().flat_map(Node::list) {
@@ -143,7 +143,7 @@ impl JourneyReader<'_> {
     }
 }
 
-/// A named row for calls of a program. The program defines their requests.
+/// Returns a named row for calls of a program, which defines their requests.
 fn scripted_step(name: String, line: usize, row: u32, first_capture: u32) -> JourneyStep {
     JourneyStep { row, first_capture, ..JourneyStep::new(name, line, bare_ask(Text::plain(""))) }
 }

@@ -118,7 +118,7 @@ impl JourneyReader<'_> {
     }
 }
 
-/// A request of which only the URL is known.
+/// Returns a request of which only the URL is known.
 pub(super) fn bare_ask(url: Text) -> Ask {
     Ask {
         method: "GET".to_owned(),
