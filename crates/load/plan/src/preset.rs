@@ -8,7 +8,7 @@ use units::{Nanos, ParseError, quoted};
 #[derive(Debug, PartialEq, Eq)]
 pub struct SocketPreset {
     pub name: &'static str,
-    /// Parameters added to the URL's query unless it has them.
+    /// Parameters added to the URL's query, unless it has them.
     pub query: &'static str,
     /// Subprotocols offered unless the plan offers others.
     pub subprotocol: &'static str,
@@ -16,12 +16,11 @@ pub struct SocketPreset {
     pub hello: &'static [&'static str],
     /// Expression that matches the message after which the server accepts messages.
     pub ready: &'static str,
-    /// Expression that matches heartbeats of the server, and the reply to them; empty: no reply is
-    /// sent.
+    /// Expression that matches heartbeats of the server, and the reply to them; empty for no reply.
     pub heartbeat: (&'static str, &'static str),
     /// Heartbeats of the client, and their interval.
     pub beats: Option<(&'static str, Nanos)>,
-    /// Expression that matches expected messages that answer nothing; empty: there are none.
+    /// Expression that matches expected messages that answer nothing; empty if there are none.
     pub ignored: &'static str,
     /// Message if the plan gives none; `{id}` is the number of the call.
     pub message: &'static str,
@@ -110,7 +109,7 @@ static PRESETS: [SocketPreset; 6] = [
 pub(crate) const PRESET_NAMES: [&str; 6] =
     ["socketio", "stomp", "graphql-ws", "signalr", "phoenix", "actioncable"];
 
-/// The preset of this name.
+/// Returns the preset of this name.
 ///
 /// # Errors
 /// Fails for any other name.

@@ -29,7 +29,7 @@ impl fmt::Display for Priority {
 impl FromStr for Priority {
     type Err = ParseError;
 
-    /// `u=0` to `u=7`, `i`, or both separated by a comma; omitted parts have the standard's
+    /// Parses `u=0` to `u=7`, `i`, or both separated by a comma; omitted parts have the standard's
     /// default.
     fn from_str(text: &str) -> Result<Priority, ParseError> {
         let bad = |why: String| {

@@ -117,7 +117,8 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
     Ok(Representative::Files(FileLoad { spec, users, connections, top, dynamic }))
 }
 
-/// `sockets=65,timeout=500ms`; the paper uses 500 ms, longer than any round trip of its network.
+/// Parses `sockets=65,timeout=500ms`; the paper uses 500 ms, longer than any round trip of its
+/// network.
 fn s_client(rest: &str) -> Result<Representative, String> {
     let (mut sockets, mut timeout) = (u64::from(USERS), S_CLIENT_TIMEOUT);
     for pair in rest.split(',').filter(|pair| !pair.trim().is_empty()) {
@@ -175,7 +176,7 @@ impl Representative {
     }
 }
 
-/// SURGE starts its users one by one: started at once, they would be a burst.
+/// Interval between the starts of SURGE's users: started at once, they would be a burst.
 const START_GAP: Nanos = Nanos::from_millis(50);
 
 impl FileLoad {
@@ -224,7 +225,8 @@ impl FileLoad {
         Ok(())
     }
 
-    /// Clients of WebStone and WebBench: one file after another, each on its own connection.
+    /// Returns clients of WebStone and WebBench: one file after another, each on its own
+    /// connection.
     fn of_clients(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
         let mut list = TargetList::new(base);
         plan.sequence =
@@ -240,8 +242,8 @@ impl FileLoad {
     }
 }
 
-/// The targets of a sequence and the visits of its users: a page, then its embedded objects, then
-/// the OFF time. `base`: their folder.
+/// Returns the targets of a sequence and the visits of its users: a page, then its embedded
+/// objects, then the OFF time. `base`: their folder.
 ///
 /// # Errors
 /// Fails if a path does not make a URL.
@@ -263,7 +265,7 @@ pub fn visits_of(
     Ok((list.targets()?, visits))
 }
 
-/// The folder of a URL: without the part after its last slash.
+/// Returns the folder of a URL: without the part after its last slash.
 pub fn folder(base: &Url) -> String {
     let mut base = base.clone();
     base.set_query(None);
@@ -329,7 +331,7 @@ mod tests {
         assert!(groups.clone().any(|group| group.targets.len() > 1), "embedded files");
     }
 
-    /// By default a set of this many files has more requests than are ordered.
+    /// By default, a set with this number of files has more requests than are ordered.
     #[test]
     fn a_large_set_has_a_lower_top_count() {
         let base: Url = "http://h/".parse().unwrap();

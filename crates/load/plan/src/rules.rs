@@ -12,7 +12,7 @@ use units::{Nanos, ParseError, parse_duration, quoted};
 
 /// Maximum number of local addresses of `--bind`.
 pub const BIND_MAX: usize = 4_096;
-/// One above the highest core number that `--cpus` accepts.
+/// Limit of core numbers that `--cpus` accepts, exclusive.
 pub const CPUS_MAX: u32 = 4_096;
 /// The largest standard deviation of a lognormal think time's logarithm.
 pub const SIGMA_MAX: f64 = 5.0;
@@ -23,7 +23,7 @@ fn bad(text: &str, what: &str, why: &str, example: &str) -> ParseError {
     ParseError(format!("{} is not {what}: {why}; write {example}", quoted(text)))
 }
 
-/// `200,204,300-399`, `2xx`: inclusive ranges in the order given.
+/// Parses `200,204,300-399`, `2xx`: inclusive ranges in the order given.
 pub fn parse_statuses(text: &str) -> Result<Vec<(u16, u16)>, ParseError> {
     let bad = |why: &str| bad(text, "a list of statuses", why, "200,204 or 200-299 or 2xx");
     let number = |digits: &str| match digits.trim().parse::<u16>() {
@@ -49,8 +49,8 @@ pub fn parse_statuses(text: &str) -> Result<Vec<(u16, u16)>, ParseError> {
     Ok(ranges)
 }
 
-/// `exact:TEXT`, `regex:RE`, `sha256:HEX`, `contains:TEXT`; a bare text is `contains`. Bytes that
-/// are not text: `exact-base64:…`, `contains-base64:…`.
+/// Parses `exact:TEXT`, `regex:RE`, `sha256:HEX`, `contains:TEXT`; a bare text is `contains`. Bytes
+/// that are not text: `exact-base64:…`, `contains-base64:…`.
 pub fn parse_body_rule(text: &str) -> Result<BodyRule, ParseError> {
     if text.is_empty() {
         return Err(ParseError(
@@ -75,7 +75,7 @@ pub fn parse_body_rule(text: &str) -> Result<BodyRule, ParseError> {
     })
 }
 
-/// Inverse of [`parse_body_rule`].
+/// Formats what [`parse_body_rule`] parses.
 pub fn show_body_rule(rule: &BodyRule) -> String {
     let bytes = |name: &str, bytes: &[u8]| match std::str::from_utf8(bytes) {
         Ok(text) => format!("{name}:{text}"),
@@ -117,7 +117,7 @@ pub(crate) fn parse_sha256(hex: &str) -> Result<[u8; 32], ParseError> {
     Ok(digest)
 }
 
-/// `failures>50% for 5s`. Without `for`, one row of the time series is enough.
+/// Parses `failures>50% for 5s`. Without `for`, one row of the time series is enough.
 pub fn parse_abort_rule(text: &str) -> Result<AbortRule, ParseError> {
     let text = text.trim();
     let (bound, hold) = match text.split_once(" for ") {
@@ -128,8 +128,8 @@ pub fn parse_abort_rule(text: &str) -> Result<AbortRule, ParseError> {
     Ok(AbortRule { objective, hold, text: text.to_owned() })
 }
 
-/// A host as written in URLs: lowercase, an internationalized name in its ASCII form, IPv6 in
-/// brackets.
+/// Returns a host as written in URLs: lowercase, an internationalized name in its ASCII form, IPv6
+/// in brackets.
 pub fn parse_host(text: &str) -> Result<String, ParseError> {
     let bad = |why: &str| bad(text, "a host", why, "shop.example or 192.0.2.7 or [2001:db8::7]");
     if text.contains("://") || text.contains('/') {
@@ -141,14 +141,14 @@ pub fn parse_host(text: &str) -> Result<String, ParseError> {
     host_of(text).ok_or_else(|| bad(if text.is_empty() { "it is empty" } else { "no URL has it" }))
 }
 
-/// The host as written in URLs; IPv6 addresses may lack their brackets.
+/// Returns the host as written in URLs; IPv6 addresses may lack their brackets.
 fn host_of(text: &str) -> Option<String> {
     let bare = text.parse::<Ipv6Addr>().map(|address| format!("[{address}]"));
     let host = url::Host::parse(bare.as_deref().unwrap_or(text)).ok()?;
     Some(host.to_string())
 }
 
-/// `host:port:address`; IPv6 in brackets or bare after the second colon.
+/// Parses `host:port:address`; IPv6 in brackets or bare after the second colon.
 pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     let bad = |why: &str| bad(text, "a resolve rule", why, "HOST:PORT:ADDRESS");
     let after_host = match text.strip_prefix('[') {
@@ -189,7 +189,7 @@ pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     Ok(ResolveRule { host, port, address, zone })
 }
 
-/// Reason why the text is not an interface name; Linux permits 15 bytes without space and slash.
+/// Returns why the text is not an interface name; Linux permits 15 bytes without space and slash.
 pub(crate) fn zone_fault(zone: &str) -> Option<&'static str> {
     let allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'[' | b']');
     match zone.len() {
@@ -199,14 +199,14 @@ pub(crate) fn zone_fault(zone: &str) -> Option<&'static str> {
     }
 }
 
-/// Inverse of [`parse_resolve`].
+/// Formats what [`parse_resolve`] parses.
 pub fn show_resolve(rule: &ResolveRule) -> String {
     let zone = rule.zone.as_ref().map_or_else(String::new, |zone| format!("%{zone}"));
     format!("{}:{}:{}{zone}", rule.host, rule.port, rule.address)
 }
 
-/// `127.0.0.2-127.0.0.9,127.0.1.1`, or the same with IPv6: addresses in order, each once, at most
-/// [`BIND_MAX`].
+/// Parses `127.0.0.2-127.0.0.9,127.0.1.1`, or the same with IPv6: addresses in order, each once, at
+/// most [`BIND_MAX`].
 pub fn parse_bind(text: &str) -> Result<Vec<IpAddr>, ParseError> {
     let bad = |why: &str| bad(text, "a list of addresses", why, "127.0.0.2-127.0.0.9,127.0.1.1");
     let address = |part: &str| {
@@ -244,8 +244,8 @@ pub fn parse_bind(text: &str) -> Result<Vec<IpAddr>, ParseError> {
     }
 }
 
-/// `500ms` fixed, `1s..3s` uniform, `exp:2s` exponential with that mean, `lognormal:2s,0.8` with
-/// that median and standard deviation of its logarithm, `none`.
+/// Parses `500ms` fixed, `1s..3s` uniform, `exp:2s` exponential with that mean, `lognormal:2s,0.8`
+/// with that median and standard deviation of its logarithm, `none`.
 pub fn parse_think(text: &str) -> Result<Think, ParseError> {
     let text = text.trim();
     if text == "none" {
@@ -282,7 +282,7 @@ pub fn parse_think(text: &str) -> Result<Think, ParseError> {
     Ok(if span.is_zero() { Think::None } else { Think::Fixed(span) })
 }
 
-/// Inverse of [`parse_think`].
+/// Formats what [`parse_think`] parses.
 pub fn show_think(think: Think) -> String {
     match think {
         Think::None => "none".to_owned(),
@@ -293,7 +293,7 @@ pub fn show_think(think: Think) -> String {
     }
 }
 
-/// `0,1,2 2s; 3`: groups of rows of the target list, each with the think time after it.
+/// Parses `0,1,2 2s; 3`: groups of rows of the target list, each with the think time after it.
 pub fn parse_visit(text: &str) -> Result<Visit, ParseError> {
     let bad = |why: &str| bad(text, "a visit", why, "0,1,2 2s; 3 (rows of the targets, from 0)");
     let mut groups = Vec::new();
@@ -311,7 +311,7 @@ pub fn parse_visit(text: &str) -> Result<Visit, ParseError> {
     Ok(Visit { groups })
 }
 
-/// The inverse of [`parse_visit`].
+/// Returns the inverse of [`parse_visit`].
 pub fn show_visit(visit: &Visit) -> String {
     let group = |group: &VisitGroup| {
         let rows: Vec<String> = group.targets.iter().map(u32::to_string).collect();
@@ -328,7 +328,7 @@ pub fn show_span(span: Nanos) -> String {
     format!("{}{unit}", span.0 / size)
 }
 
-/// `50,90,99.9` or `p50,p99,max`: quantiles 0..=1 in ascending order.
+/// Parses `50,90,99.9` or `p50,p99,max`: quantiles 0..=1 in ascending order.
 pub fn parse_percentiles(text: &str) -> Result<Vec<f64>, ParseError> {
     let bad = |why: &str| bad(text, "a list of percentiles", why, "50,90,99,99.9,100");
     let mut quantiles = Vec::new();
@@ -354,7 +354,7 @@ pub fn parse_percentiles(text: &str) -> Result<Vec<f64>, ParseError> {
     Ok(quantiles)
 }
 
-/// `0,2-3`: core numbers in the order given, each once.
+/// Parses `0,2-3`: core numbers in the order given, each once.
 pub fn parse_cpus(text: &str) -> Result<Vec<u32>, ParseError> {
     let bad = |why: &str| bad(text, "a list of cores", why, "0,2-3");
     let number = |digits: &str| match digits.trim().parse::<u32>() {
@@ -380,7 +380,7 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, ParseError> {
     Ok(cores)
 }
 
-/// An emulated path: the name of a profile, or a path as text.
+/// Returns an emulated path: the name of a profile, or a path as text.
 ///
 /// # Errors
 /// Fails for an invalid path, or a trace that `traces` does not have.
@@ -388,7 +388,7 @@ pub fn parse_path(text: &str, traces: &dyn wan::TraceSource) -> Result<wan::Path
     wan::PathSpec::parse(text, traces).map_err(|fault| ParseError(fault.0))
 }
 
-/// `10.9.0.0/16`, `fd00:9::/64`: local addresses of connections.
+/// Parses `10.9.0.0/16`, `fd00:9::/64`: local addresses of connections.
 ///
 /// # Errors
 /// Fails for an invalid prefix, host bits that are not zero, an invalid length, or addresses that
@@ -460,7 +460,7 @@ pub fn parse_migrate(text: &str) -> Result<Migrate, ParseError> {
     Ok(Migrate::Calls(calls))
 }
 
-/// Inverse of [`parse_migrate`].
+/// Formats what [`parse_migrate`] parses.
 pub fn show_migrate(when: Migrate) -> String {
     match when {
         Migrate::Every(every) => show_span(every),
@@ -489,7 +489,7 @@ pub fn parse_bits(text: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// `Name: value`. Space around the value is removed (RFC 9110 §5.5).
+/// Parses `Name: value`. Space around the value is removed (RFC 9110 §5.5).
 pub fn parse_header(text: &str) -> Result<(String, String), ParseError> {
     let bad = |why: &str| bad(text, "a header", why, "'Name: value'");
     let Some((name, value)) = text.split_once(':') else { return Err(bad("it has no colon")) };
@@ -500,7 +500,7 @@ pub fn parse_header(text: &str) -> Result<(String, String), ParseError> {
     }
 }
 
-/// Reason why this field cannot be sent; `None` if it can.
+/// Returns why this field cannot be sent; `None` if it can.
 pub(crate) fn header_fault(name: &str, value: &str) -> Option<String> {
     if !is_token(name) {
         return Some(format!("{} is not a field name", quoted(name)));
@@ -525,7 +525,7 @@ pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || mark(byte))
 }
 
-/// `GET`, `POST`, `PURGE`: a token; CONNECT is for proxies, not for servers.
+/// Parses `GET`, `POST`, `PURGE`: a token; CONNECT is for proxies, not for servers.
 pub fn parse_method(text: &str) -> Result<String, ParseError> {
     match method_fault(text) {
         Some(why) => Err(bad(text, "a method", &why, "GET, HEAD or POST")),
@@ -541,7 +541,7 @@ pub(crate) fn method_fault(text: &str) -> Option<String> {
     connect.then(|| "it makes a tunnel (for a proxy, give --proxy)".to_owned())
 }
 
-/// `name:password` for Digest; without a colon the password is empty.
+/// Parses `name:password` for Digest; without a colon the password is empty.
 pub fn parse_digest(text: &str) -> Result<Auth, ParseError> {
     match parse_user(text)? {
         Auth::Basic { user, password } => Ok(Auth::Digest { user, password }),
@@ -549,7 +549,7 @@ pub fn parse_digest(text: &str) -> Result<Auth, ParseError> {
     }
 }
 
-/// `provider[:prefix[:region[:service]]]`, as curl's option of the same name.
+/// Parses `provider[:prefix[:region[:service]]]`, as curl's option of the same name.
 pub fn parse_aws_sigv4(text: &str) -> Result<protocol::login::sigv4::SignatureScope, ParseError> {
     let scope = protocol::login::sigv4::SignatureScope::parse(text);
     scope.map_err(|why| {
@@ -557,7 +557,7 @@ pub fn parse_aws_sigv4(text: &str) -> Result<protocol::login::sigv4::SignatureSc
     })
 }
 
-/// `name:password`; without a colon the password is empty.
+/// Parses `name:password`; without a colon the password is empty.
 pub fn parse_user(text: &str) -> Result<Auth, ParseError> {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));
     if text.chars().any(char::is_control) {

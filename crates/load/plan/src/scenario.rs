@@ -16,20 +16,20 @@ pub struct ScenarioPlan {
     pub stages: Option<Stages>,
     /// Start, counted from the start of the measured phase.
     pub start: Nanos,
-    /// Duration; `None` means to the end of the run.
+    /// Duration; `None` for the rest of the run.
     pub duration: Option<Nanos>,
     /// Rows of the plan's journeys or, without journeys, of its targets; never empty.
     pub parts: Vec<u32>,
 }
 
 impl ScenarioPlan {
-    /// End, if independent of the run.
+    /// Returns the end, if independent of the run.
     pub fn ends_at(&self) -> Option<Nanos> {
         let staged = || self.stages.as_ref().map(|stages| stages.levels.span());
         Some(self.start + self.duration.or_else(staged).filter(|span| !span.is_zero())?)
     }
 
-    /// The load over the whole run, which takes `whole`, or `None` if it is constant.
+    /// Returns the load over the whole run, which takes `whole`; `None` if it is constant.
     fn levels(&self, whole: Nanos) -> Option<Stages> {
         let lasts_throughout = self.start.is_zero() && self.duration.is_none();
         let own = match (&self.stages, &self.load) {
@@ -59,7 +59,7 @@ impl ScenarioPlan {
 }
 
 impl Plan {
-    /// The loads of the plan: those of its scenarios or, without scenarios, its own.
+    /// Returns the loads of the plan: those of its scenarios or, without scenarios, its own.
     pub fn loads(&self) -> Vec<&Load> {
         match self.scenarios.as_slice() {
             [] => vec![&self.load],
@@ -67,7 +67,7 @@ impl Plan {
         }
     }
 
-    /// The same, mutable.
+    /// Returns the loads of the plan for writing.
     pub fn loads_mut(&mut self) -> Vec<&mut Load> {
         match self.scenarios.as_mut_slice() {
             [] => vec![&mut self.load],
@@ -75,8 +75,8 @@ impl Plan {
         }
     }
 
-    /// The plan of each load alone, over the time of the whole run; a plan without scenarios is
-    /// returned itself. Targets and journeys keep their rows.
+    /// Returns a plan for each single load, over the time of the whole run; a plan without
+    /// scenarios is returned unchanged. Targets and journeys keep their rows.
     pub fn lanes(&self) -> Vec<Plan> {
         if self.scenarios.is_empty() {
             return vec![self.clone()];
@@ -108,7 +108,7 @@ impl Plan {
         lane
     }
 
-    /// The names of its scenarios.
+    /// Returns the names of its scenarios.
     pub fn scenario_names(&self) -> Vec<String> {
         self.scenarios.iter().map(|scenario| scenario.name.clone()).collect()
     }

@@ -9,7 +9,7 @@ pub trait FileSource {
     /// Fails with one sentence that names the file and the problem.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
 
-    /// The value of an environment variable.
+    /// Returns the value of an environment variable.
     ///
     /// # Errors
     /// Fails with one sentence that names the variable and the problem.

@@ -19,7 +19,7 @@ const SCRIPT: &str = "specweb99";
 const CGI: &str = "specweb99-cgi";
 
 /// Operations of the load. The targets of its plan are these in the order of [`SHARES`], or only
-/// the first one for static files alone.
+/// the first one for static files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Specweb99Plan {
     /// Number of directories of the file set: 1 or more.
@@ -63,8 +63,8 @@ impl Specweb99Plan {
         Ok(())
     }
 
-    /// The URL of the folder of the files, with a trailing slash, or `None` if the plan's first
-    /// target is not the first file.
+    /// Returns the URL of the folder of the files, with a trailing slash; `None` if the plan's
+    /// first target is not the first file.
     pub fn folder(plan: &Plan) -> Option<Url> {
         let mut url = plan.targets.first()?.url.clone();
         let path = url.path().strip_suffix(FIRST_FILE)?.to_owned();

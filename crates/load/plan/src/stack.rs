@@ -17,9 +17,9 @@ pub enum StackChoice {
     KernelBatches,
     /// The program's own TCP over a TUN device, with packets in batches while many arrive together.
     Own,
-    /// The same with a system call for each packet.
+    /// Own TCP with a system call for each packet.
     OwnCalls,
-    /// The same with packets in batches, if the kernel supports it.
+    /// Own TCP with packets in batches, if the kernel supports it.
     OwnBatches,
     /// The program's own TCP over an Ethernet device with AF_XDP.
     OwnXdp(XdpChoice),
@@ -31,7 +31,7 @@ impl StackChoice {
         !matches!(self, StackChoice::Auto | StackChoice::Kernel | StackChoice::KernelBatches)
     }
 
-    /// The AF_XDP device, if packets are exchanged through it.
+    /// Returns the AF_XDP device, if packets are exchanged through it.
     pub fn xdp(&self) -> Option<&XdpChoice> {
         match self {
             StackChoice::OwnXdp(choice) => Some(choice),
@@ -44,7 +44,7 @@ impl StackChoice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdpChoice {
     pub device: String,
-    /// The next hop of all packets; `None` means from this host's routes.
+    /// Next hop of all packets; `None` for this host's routes.
     pub gateway: Option<IpAddr>,
     pub mode: XdpMode,
 }
@@ -52,7 +52,7 @@ pub struct XdpChoice {
 /// Place in the kernel where packets are received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XdpMode {
-    /// Depends on the device.
+    /// Mode that depends on the device.
     #[default]
     Auto,
     /// In the device's driver.
@@ -74,7 +74,8 @@ const MODES: [(&str, XdpMode); 3] =
 /// Maximum length of a device name on Linux.
 const NAME_MAX: usize = 15;
 
-/// `kernel`, `kernel:batches`, `own`, `own:calls`, `own:batches`, `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
+/// Parses `kernel`, `kernel:batches`, `own`, `own:calls`, `own:batches`,
+/// `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
 ///
 /// # Errors
 /// Fails for another word, a device without a name, or an invalid part.

@@ -1,5 +1,5 @@
-//! `30s:0..100, 2m:100, 10s:0`: the number of users, or of calls that fall due per second, stage by
-//! stage.
+//! `30s:0..100, 2m:100, 10s:0`: the number of users, or of calls that become due per second, stage
+//! by stage.
 
 use crate::rules::show_span;
 use crate::{Arrivals, Load, Think};
@@ -16,7 +16,7 @@ pub enum StageUnit {
 }
 
 impl StageUnit {
-    /// Unit of these stages, whether or not they are well-formed.
+    /// Returns the unit of these stages, whether or not they are well-formed.
     pub fn of(text: &str) -> StageUnit {
         if text.contains('/') { StageUnit::PerSecond } else { StageUnit::Users }
     }
@@ -30,8 +30,8 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The load with these stages, represented by the highest level; keeps the settings of `old` if
-    /// that is of the same kind.
+    /// Returns the load with these stages, represented by the highest level; keeps the settings of
+    /// `old` if that is of the same kind.
     pub fn load(&self, old: &Load) -> Load {
         let highest = self.levels.highest();
         match (self.unit, old) {
@@ -67,8 +67,8 @@ impl Stages {
 
 const EXAMPLE: &str = "'30s:0..100, 2m:100, 10s:0' of users, or with 100/s of arrivals";
 
-/// Stages separated by commas: duration, and the level at its end, or at both ends. Without the
-/// first level, a stage starts where the previous one ended; the very first then stays at its
+/// Parses stages separated by commas: duration, and the level at its end, or at both ends. Without
+/// the first level, a stage starts where the previous one ended; the very first then stays at its
 /// level.
 ///
 /// # Errors
@@ -104,7 +104,7 @@ pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
     Ok(Stages { unit, levels })
 }
 
-/// The unit of the second level applies to the first as well, unless the first has its own.
+/// Applies the unit of the second level to the first as well, unless the first has its own.
 fn with_unit_of(first: &str, second: &str) -> String {
     match second.split_once('/') {
         Some((_, per)) if !first.contains('/') => format!("{first}/{per}"),
@@ -127,7 +127,7 @@ fn level(text: &str, unit: StageUnit) -> Result<f64, ParseError> {
     }
 }
 
-/// Inverse of [`parse_stages`].
+/// Formats what [`parse_stages`] parses.
 pub fn show_stages(stages: &Stages) -> String {
     let unit = match stages.unit {
         StageUnit::Users => "",
@@ -146,7 +146,7 @@ pub fn show_stages(stages: &Stages) -> String {
     stages.levels.stages().iter().map(show).collect::<Vec<_>>().join(", ")
 }
 
-/// Total duration of stages, as the length of a run.
+/// Returns the total duration of stages, as the length of a run.
 pub(crate) fn span_of(stages: &Stages) -> Option<Nanos> {
     Some(stages.levels.span()).filter(|span| !span.is_zero())
 }

@@ -31,7 +31,7 @@ impl Streaming {
         matches!(self, Streaming::Model(_))
     }
 
-    /// Name as typed and printed.
+    /// Returns the name as typed and printed.
     pub fn id(self) -> &'static str {
         match self {
             Streaming::Sse => "sse",
@@ -53,7 +53,7 @@ pub enum StepStream {
     Yes(Streaming),
 }
 
-/// `sse`, `lines`, `grpc`, `openai` or `anthropic`.
+/// Parses `sse`, `lines`, `grpc`, `openai` or `anthropic`.
 ///
 /// # Errors
 /// Fails for anything else; the message names all formats.

@@ -14,7 +14,7 @@ pub const TOKEN_USERS_MAX: u32 = 10_000;
 pub enum ClientLogin {
     #[default]
     Basic,
-    /// Fields of the form.
+    /// In the fields of the form.
     Body,
 }
 
@@ -24,7 +24,7 @@ pub(crate) const CLIENT_LOGINS: [(&str, ClientLogin); 2] =
 /// Source of tokens, and how they are requested.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenPlan {
-    /// URL of the token endpoint, or `None` if no tokens are used.
+    /// URL of the token endpoint; `None` if no tokens are used.
     pub url: Option<Url>,
     pub client_id: String,
     pub client_secret: String,
@@ -33,7 +33,7 @@ pub struct TokenPlan {
     pub login: ClientLogin,
     /// Time before a token's expiry when it is renewed; at most half of its lifetime.
     pub refresh_before: Nanos,
-    /// Each user has its own token; otherwise all share one.
+    /// True if each user has its own token; otherwise all share one.
     pub per_user: bool,
 }
 
@@ -68,7 +68,7 @@ impl Plan {
         self.token.url.is_some()
     }
 
-    /// Number of tokens in use at once.
+    /// Returns the number of tokens in use at once.
     pub fn token_count(&self) -> u32 {
         let users = |load: &crate::Load| match load {
             crate::Load::Closed { users, .. } => *users,

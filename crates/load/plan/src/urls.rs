@@ -20,8 +20,8 @@ pub struct Location {
     pub auth: Option<Auth>,
 }
 
-/// `http://host/path`, `https://…`, or `host[:port][/path]`, which means http. IPv6 addresses need
-/// brackets unless the text is only the address.
+/// Parses `http://host/path`, `https://…`, or `host[:port][/path]`, which means http. IPv6
+/// addresses need brackets unless the text is only the address.
 ///
 /// # Errors
 /// Fails if the URL is malformed, or has another scheme, no host or port 0.
@@ -41,7 +41,7 @@ pub(crate) fn parse_service_url(text: &str) -> Result<Url, ParseError> {
     }
 }
 
-/// Like [`parse_url`], but `ws` and `wss` are accepted too.
+/// Parses like [`parse_url`], but accepts `ws` and `wss` too.
 ///
 /// # Errors
 /// Fails like [`parse_url`].
@@ -64,8 +64,9 @@ fn parse_with(text: &str, schemes: &[&str]) -> Result<Location, ParseError> {
     take_apart(read_url(text, schemes)?).map_err(|why| bad_url(text, &why))
 }
 
-/// Like [`parse_url`], but the address may have a zone, `http://[fe80::1%eth0]/` or `%25eth0` (RFC
-/// 9844). The URL and the Host field omit it; the rule has the address to connect to.
+/// Parses like [`parse_url`], but the address may have a zone, `http://[fe80::1%eth0]/` or
+/// `%25eth0` (RFC 9844). The URL and the Host field omit it; the rule has the address to connect
+/// to.
 ///
 /// # Errors
 /// Fails like [`parse_url`], and for a zone that no interface can have.
@@ -88,7 +89,7 @@ pub fn parse_zoned_url(text: &str) -> Result<(Location, Option<ResolveRule>), Pa
     Ok((location, Some(rule)))
 }
 
-/// The text without the zone of the address in brackets, and the zone.
+/// Returns the text without the zone of the address in brackets, and the zone.
 fn without_zone(text: &str) -> Option<(String, String)> {
     let from = text.find("://").map_or(0, |at| at + 3);
     let end = text[from..].find(['/', '?', '#']).map_or(text.len(), |at| from + at);
@@ -99,7 +100,7 @@ fn without_zone(text: &str) -> Option<(String, String)> {
     Some((format!("{}{address}{}", &text[..open], &text[close..]), zone.to_owned()))
 }
 
-/// `http://[user:password@]host:port` or `host:port` of a proxy; the login stays in the URL.
+/// Parses `http://[user:password@]host:port` or `host:port` of a proxy; the login stays in the URL.
 ///
 /// # Errors
 /// Fails like [`parse_url`], for a scheme other than http, and for a path.
@@ -165,8 +166,8 @@ fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
     })
 }
 
-/// Kind of a text that names a file instead of a host, by its extension, and how to use such a
-/// file. No top-level domain equals one of these extensions.
+/// Returns the kind of a text that names a file instead of a host, by its extension, and how to use
+/// such a file. No top-level domain equals one of these extensions.
 fn file_fault(text: &str) -> Option<&'static str> {
     let local = ["./", "../", "/", "~/"].iter().any(|start| text.starts_with(start));
     if text.contains("://") || (text.contains(['/', ':']) && !local) {
@@ -202,7 +203,7 @@ fn file_fault(text: &str) -> Option<&'static str> {
     })
 }
 
-/// The probably intended URL for an IPv6 address without brackets: `http://[::1]:8443/`.
+/// Returns the probably intended URL for an IPv6 address without brackets: `http://[::1]:8443/`.
 fn bare_ipv6(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -223,9 +224,9 @@ fn bad_url(text: &str, why: &str) -> ParseError {
     ParseError(format!("{} is not a URL: {why}; write {EXAMPLE}", shown(text)))
 }
 
-/// A list with one URL per line, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and lines that
-/// begin with `#` are ignored; the body is the rest of its line. With a base, lines that begin with
-/// `/`, `?` or `.` are resolved against it.
+/// Returns a list with one URL per line, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and
+/// lines that begin with `#` are ignored; the body is the rest of its line. With a base, lines that
+/// begin with `/`, `?` or `.` are resolved against it.
 ///
 /// # Errors
 /// Fails at the first invalid line, by its number, and for a list without any URL or with more than
@@ -324,7 +325,7 @@ pub(crate) fn parse_weight(text: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// Like [`quoted`], without the password of a login.
+/// Quotes like [`quoted`], without the password of a login.
 fn shown(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + 3);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -338,7 +339,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// The text before `://`, if it can be a scheme (RFC 3986 §3.1).
+/// Returns the text before `://`, if it can be a scheme (RFC 3986 §3.1).
 fn scheme_of(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let mark = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);

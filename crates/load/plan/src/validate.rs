@@ -168,7 +168,7 @@ fn check_folds(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// Options that exclude gRPC calls, and options for gRPC calls only.
+/// Checks options that exclude gRPC calls, and options for gRPC calls only.
 fn check_grpc(plan: &Plan, problems: &mut Problems) {
     let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
     let of_grpc = |step: &JourneyStep| step.stream == StepStream::Yes(Streaming::Grpc);
@@ -228,7 +228,7 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// Options for the connections and back ends of gRPC.
+/// Checks options for the connections and back ends of gRPC.
 fn check_grpc_connections(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.has_grpc()
@@ -248,7 +248,7 @@ fn check_grpc_connections(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// Options of messages that exclude each other.
+/// Checks options of messages that exclude each other.
 fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.grpc.message_differs() && plan.targets.len() > 1,
@@ -268,7 +268,7 @@ fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// Options that exclude steps with gRPC calls.
+/// Checks options that exclude steps with gRPC calls.
 fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
     for (wrong, option, text) in [
         (

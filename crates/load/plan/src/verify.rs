@@ -13,7 +13,7 @@ pub const KNOWN_BODIES_MAX: usize = 1_000_000;
 const MANIFEST: &str = "manifest:";
 const FILES: &str = "set:";
 
-/// `first`, `set:NAME`, `set:NAME@SEED`, or `manifest:` followed by the lines of a manifest.
+/// Parses `first`, `set:NAME`, `set:NAME@SEED`, or `manifest:` followed by the lines of a manifest.
 ///
 /// # Errors
 /// Fails for any other text, an unknown file set, or an invalid line of a manifest.
@@ -37,7 +37,7 @@ pub fn parse_verify(text: &str) -> Result<Verify, ParseError> {
     Ok(Verify::Files { spec, seed })
 }
 
-/// Inverse of [`parse_verify`].
+/// Formats what [`parse_verify`] parses.
 pub fn show_verify(verify: &Verify) -> String {
     match verify {
         Verify::First => "first".to_owned(),
@@ -53,8 +53,8 @@ pub fn show_verify(verify: &Verify) -> String {
     }
 }
 
-/// One line per body, as `xxh128sum` writes them: the hash in 32 hexadecimal digits, then a path or
-/// a URL, then `length=N` if known. Empty lines and lines that begin with # are skipped.
+/// Parses one line per body, as `xxh128sum` writes them: the hash in 32 hexadecimal digits, then a
+/// path or a URL, then `length=N` if known. Empty lines and lines that begin with # are skipped.
 ///
 /// # Errors
 /// Fails at the first invalid line, by number, and for an empty manifest or a duplicate name.
@@ -109,7 +109,7 @@ fn known_body(line: &str) -> Result<KnownBody, &'static str> {
     }
 }
 
-/// The path without a prefix: `./a` and `/a` become `a`.
+/// Returns the path without a prefix: `./a` and `/a` become `a`.
 fn path_of(name: &str) -> &str {
     let name = name.strip_prefix('.').filter(|rest| rest.starts_with('/')).unwrap_or(name);
     if name.contains("://") { name } else { name.trim_start_matches('/') }

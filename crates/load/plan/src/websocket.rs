@@ -12,8 +12,8 @@ pub const ID_MARK: &str = "{id}";
 pub(crate) const MESSAGE_DEFAULT: &str = "hello {id}";
 /// Number of connections of an open load if nothing else sets it.
 const SOCKETS_DEFAULT: u32 = 10;
-/// WebSockets on one connection of HTTP/2: the number of streams that RFC 9113 section 6.5.2
-/// recommends servers to allow at least.
+/// Default number of WebSockets on one HTTP/2 connection: the minimum number of streams that RFC
+/// 9113 section 6.5.2 recommends servers to permit.
 const PER_CONNECTION_DEFAULT: u32 = 100;
 /// Maximum number of outstanding messages on one connection of an open load.
 const OUTSTANDING_MAX: u32 = 10_000;
@@ -21,8 +21,8 @@ const OUTSTANDING_MAX: u32 = 10_000;
 /// Messages of a load on `ws:` and `wss:` URLs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct WebSocketPlan {
-    /// Text, or binary if the bytes are not UTF-8. `None` means `MESSAGE_DEFAULT`, or, with `ping`,
-    /// no message.
+    /// Text, or binary if the bytes are not UTF-8. `None` for `MESSAGE_DEFAULT` or, with `ping`, no
+    /// message.
     pub message: Option<Vec<u8>>,
     pub expect: MessageAnswer,
     /// Protocol on top of WebSocket.
@@ -32,17 +32,17 @@ pub struct WebSocketPlan {
     /// Interval of each connection's heartbeats.
     pub ping: Option<Nanos>,
     /// Number of rooms that the connections form; in each, one member publishes for all others.
-    /// `None` means no rooms.
+    /// `None` for no rooms.
     pub rooms: Option<u32>,
     /// Mean lifetime of a WebSocket, after which it is closed and another one is opened.
     pub live: Option<Nanos>,
     /// All WebSockets are reset at this time of the measured phase.
     pub storm: Option<Nanos>,
-    /// Bytes per second that each connection reads. `None`: all that arrive.
+    /// Bytes per second that each connection reads; `None` for no limit.
     pub read_rate: Option<u32>,
-    /// Maximum number of WebSockets on one connection of HTTP/2. `None`: the default.
+    /// Maximum number of WebSockets on one HTTP/2 connection; `None` for the default.
     pub per_connection: Option<u32>,
-    /// Offers permessage-deflate.
+    /// True to offer permessage-deflate.
     pub compress: bool,
     pub mask: MaskRule,
 }
@@ -79,7 +79,7 @@ pub enum MaskRule {
 }
 
 impl MessageAnswer {
-    /// Text as typed and printed.
+    /// Returns the text as typed and printed.
     pub fn text(&self) -> String {
         match self {
             MessageAnswer::Echo => "echo".to_owned(),
@@ -91,7 +91,7 @@ impl MessageAnswer {
     }
 }
 
-/// `echo`, `json:/id`, `regex:RE`, `next` or `none`.
+/// Parses `echo`, `json:/id`, `regex:RE`, `next` or `none`.
 ///
 /// # Errors
 /// Fails for anything else, and for an unusable pointer or expression.
@@ -154,12 +154,12 @@ impl Plan {
         self.request.version == HttpVersion::Http2 && (self.is_websocket() || by_steps())
     }
 
-    /// Most WebSockets on one connection of HTTP/2.
+    /// Returns the maximum number of WebSockets on one HTTP/2 connection.
     pub fn websockets_per_connection(&self) -> u32 {
         self.websocket.per_connection.unwrap_or(PER_CONNECTION_DEFAULT)
     }
 
-    /// Number of members of each room, including the publisher; 0 without rooms.
+    /// Returns the number of members of each room, including the publisher; 0 without rooms.
     pub fn room_members(&self) -> u64 {
         match (&self.load, self.websocket.rooms) {
             (Load::Open { connections_max: Some(all), .. }, Some(rooms)) if rooms > 0 => {
@@ -169,12 +169,12 @@ impl Plan {
         }
     }
 
-    /// The message that is sent.
+    /// Returns the message that is sent.
     pub fn websocket_message(&self) -> &[u8] {
         self.websocket.message.as_deref().unwrap_or(MESSAGE_DEFAULT.as_bytes())
     }
 
-    /// The rule that finds answers: the plan's, or that of its preset.
+    /// Returns the rule that finds answers: the plan's, or that of its preset.
     pub fn websocket_answer(&self) -> MessageAnswer {
         match (self.websocket.preset, &self.websocket.expect) {
             (Some(preset), MessageAnswer::Echo) => MessageAnswer::Regex(preset.answer.to_owned()),
@@ -182,7 +182,7 @@ impl Plan {
         }
     }
 
-    /// Subprotocols that upgrades offer: the plan's, or that of its preset.
+    /// Returns the subprotocols that upgrades offer: the plan's, or that of its preset.
     pub fn websocket_subprotocols(&self) -> Vec<String> {
         match self.websocket.preset {
             Some(preset) if self.websocket.subprotocols.is_empty() => Some(preset.subprotocol)

@@ -27,7 +27,7 @@ fn the_corpus_of_plans_breaks_nothing() {
     assert!(replay("plan_file", checks::plan_file) >= 5);
 }
 
-/// Pieces of lists and plans, valid and invalid ones.
+/// Pieces of lists and plans, valid and invalid.
 const PIECES: &[&str] = &[
     "http://h/",
     "https://[::1]:8443/a?b=c",

@@ -14,7 +14,7 @@ use units::ParseError;
 /// The value of a key in the plan file.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum KeyValue {
-    /// One item of a list as text, as typed.
+    /// Item of a list as text, as typed.
     One(Scalar),
     Switch(bool),
     List(Vec<Scalar>),
@@ -49,11 +49,11 @@ pub(crate) struct PlanField {
     pub(crate) check: fn(&str, Inputs<'_>) -> Result<(), ParseError>,
     /// Reads the value under the key with a suffix.
     pub(crate) read: fn(&mut Plan, &str, KeyValue, Inputs<'_>) -> Result<(), ParseError>,
-    /// Printed value, and its suffix.
+    /// Returns the printed value, and its suffix.
     pub(crate) show: fn(&Plan, Secrets) -> (&'static str, KeyValue),
 }
 
-/// For an option that is not part of a plan, such as the source of a plan.
+/// Field of an option that is not part of a plan, such as the source of a plan.
 pub(super) const NO_FIELD: PlanField = PlanField {
     key: "",
     shape: Shape::One,
@@ -90,7 +90,8 @@ macro_rules! field {
     };
 }
 
-/// Bytes given in the file as text, as base64 or by a file's name; the option accepts one of these.
+/// Defines bytes given in the file as text, as base64 or by a file's name; the option accepts one
+/// of these.
 macro_rules! content {
     ($table:ident.$field:ident, typed: $typed:expr, $mask:ident) => {
         $crate::options::field::PlanField {
@@ -113,7 +114,7 @@ macro_rules! content {
 pub(super) use {content, field};
 
 impl<T> Grammar<T> {
-    /// A value; `None` for `false`.
+    /// Returns a value; `None` for `false`.
     fn take(&self, value: KeyValue, inputs: Inputs<'_>) -> Result<Option<T>, ParseError> {
         let text = match value {
             KeyValue::List(items) => return (self.items)(&items).map(Some),
@@ -164,7 +165,7 @@ pub(super) mod off {
     }
 }
 
-/// A list that grows.
+/// Defines a list that grows.
 pub(super) mod add {
     pub(crate) use super::at::show;
     use super::*;

@@ -52,7 +52,7 @@ fn number(value: u64) -> KeyValue {
     KeyValue::One(Scalar::whole(value))
 }
 
-/// The items of a list, each as typed.
+/// Returns the items of a list, each as typed.
 pub(super) fn each<T>(
     items: &[Scalar],
     read: impl Fn(&str) -> Result<T, ParseError>,
@@ -68,7 +68,7 @@ fn texts<T>(values: &[T], show: impl Fn(&T) -> String) -> KeyValue {
     KeyValue::List(values.iter().map(|value| Scalar::Text(show(value))).collect())
 }
 
-/// A count that fits into `T`.
+/// Returns a count that fits into `T`.
 pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, ParseError> {
     let count = units::parse_count(text)?;
     let most = u64::MAX >> (64 - 8 * size_of::<T>());

@@ -25,27 +25,27 @@ use wan::TraceSource;
 pub struct Setting {
     /// The option without its dashes; empty if the key has no option.
     pub name: &'static str,
-    /// The one-letter option.
+    /// One-letter option.
     pub short: Option<char>,
     /// Value placeholder in help: `TIME`; empty for a switch.
     pub value: &'static str,
-    /// For an option without a value: the value that it sets.
+    /// Value that an option without a value sets.
     pub means: &'static str,
     /// The value of an option whose value is optional: `--follow`, `--follow=3`.
     pub omitted: Option<&'static str>,
-    /// The accepted values, if there are few.
+    /// Accepted values, if there are few.
     pub choices: &'static [&'static str],
     /// The value names a file of this machine.
     pub is_file: bool,
     /// Names of options that contradict this one, with any value.
     pub without: &'static [&'static str],
-    /// The name of an option that this one requires.
+    /// Name of an option that this one requires.
     pub needs: Option<&'static str>,
     /// Help section.
     pub heading: &'static str,
     /// Shown by `-h` too; other options only by `--help`.
     pub common: bool,
-    /// The short help.
+    /// Short help.
     pub help: &'static str,
     /// Long help.
     pub more: &'static str,
@@ -53,7 +53,7 @@ pub struct Setting {
     pub page: &'static str,
     /// Location in the plan, and the grammar of the values.
     pub(crate) field: PlanField,
-    /// Read after the other rows, because it depends on their values.
+    /// True if the row is read after the other rows, because it depends on their values.
     pub(crate) late: bool,
     /// Minimum and maximum (times in seconds), and the error for values outside: it follows the
     /// option's name, with the value for `{}`.
@@ -124,13 +124,14 @@ impl std::fmt::Debug for Setting {
 }
 
 impl Setting {
-    /// `connection.reconnect_pause`: table and key in the plan file. The table is empty for a key
-    /// outside of all tables, and for a row without a key.
+    /// Returns table and key in the plan file, such as `connection.reconnect_pause`. The table is
+    /// empty for a key outside of all tables, and for a row without a key.
     pub fn key(&self) -> (&'static str, &'static str) {
         self.field.key.split_once('.').unwrap_or(("", self.field.key))
     }
 
-    /// Name in messages: `-d`, `--reconnect-pause`, or the key if the row has no option.
+    /// Returns the name in messages: `-d`, `--reconnect-pause`, or the key if the row has no
+    /// option.
     pub fn label(&self) -> String {
         match self.short {
             Some(letter) => format!("-{letter}"),
@@ -153,7 +154,7 @@ impl Setting {
         (self.field.check)(text, inputs)
     }
 
-    /// Error for a plan in which the value is out of bounds.
+    /// Returns the error for a plan in which the value is out of bounds.
     fn fault(&self, plan: &Plan) -> Option<String> {
         let (_, KeyValue::One(value)) = (self.field.show)(plan, Secrets::Masked) else {
             return None;
@@ -171,7 +172,7 @@ impl Setting {
     }
 }
 
-/// All rows, in the order of help, in which they are also read.
+/// Returns all rows, in the order of help, in which they are also read.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
     [
         load::LOADS,
@@ -213,7 +214,7 @@ pub fn put_typed(
     put(plan, given.collect(), inputs).map_err(|(row, _, why)| (row.name, why))
 }
 
-/// A given value of a row, for its key with this suffix.
+/// Given value of a row, for its key with this suffix.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) row: &'static Setting,
@@ -231,7 +232,7 @@ impl Given {
     }
 }
 
-/// Puts the given values into the plan. A given end of the run replaces existing ends.
+/// Writes the given values into the plan. A given end of the run replaces existing ends.
 ///
 /// # Errors
 /// Fails with the first value that its row refuses: the row, the suffix of its key, and the reason.
@@ -260,12 +261,12 @@ pub(crate) fn put(
     Ok(())
 }
 
-/// The row of an option.
+/// Returns the row of an option.
 pub fn named(name: &str) -> Option<&'static Setting> {
     all().find(|row| row.name == name)
 }
 
-/// The rows of a table of the plan file, one for each key, in reading order.
+/// Returns the rows of a table of the plan file, one for each key, in reading order.
 pub(crate) fn rows_of(table: &str) -> Vec<&'static Setting> {
     let mut rows: Vec<&Setting> = Vec::new();
     for row in all().filter(|row| row.key().0 == table && !row.field.key.is_empty()) {
@@ -277,7 +278,7 @@ pub(crate) fn rows_of(table: &str) -> Vec<&'static Setting> {
     rows
 }
 
-/// The same rows in printing order.
+/// Returns the rows in printing order.
 pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
     let mut rows = rows_of(table);
     let first = PRINTED_FIRST.iter().find(|(known, _)| *known == table).map_or("", |it| it.1);

@@ -36,7 +36,7 @@ pub(super) static SOURCES: &[Setting] = &[
         help: "Requests from a script: wrk's or a journey in Lua, or k6's in JavaScript; - is standard input", ..SOURCE },
 ];
 
-/// One of the login methods: the grammar of its value, and how it combines with the login in the
+/// Defines a login method: the grammar of its value, and how it combines with the login in the
 /// plan.
 macro_rules! login {
     ($key:literal, $parse:expr, $login:expr) => {
@@ -55,7 +55,7 @@ macro_rules! login {
     };
 }
 
-/// Value of a login key in a printed plan.
+/// Returns the value of a login key in a printed plan.
 fn show_login(plan: &Plan, key: &str, secrets: Secrets) -> Scalar {
     let hide = |secret: &str| match secrets {
         Secrets::Shown => secret.to_owned(),
@@ -80,7 +80,7 @@ fn replaced(login: Auth, _: Option<Auth>) -> Result<Auth, ParseError> {
     Ok(login)
 }
 
-/// A name and password are then key and secret.
+/// Returns a signing login: a name and password become key and secret.
 fn signed(scope: SignatureScope, login: Option<Auth>) -> Result<Auth, ParseError> {
     match login {
         Some(Auth::Basic { user: key, password: secret }) => {

@@ -19,8 +19,8 @@ fn is_used(plan: &Plan) -> bool {
     plan.token != TokenPlan::default()
 }
 
-/// The file has the secret, or the name of a variable or file that contains it; the option is one
-/// of `env:NAME`, `@FILE` or the secret itself.
+/// The file has the secret, or the name of a variable or file that contains it; the option is
+/// `env:NAME`, `@FILE` or the secret itself.
 const SECRET: PlanField = PlanField {
     key: "token.client_secret",
     endings: &["", "_env", "_file"],

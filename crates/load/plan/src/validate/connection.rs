@@ -472,5 +472,5 @@ fn check_tls(tls: &TlsPlan, version: HttpVersion, problems: &mut Problems) {
     }
 }
 
-/// `sockaddr_un` has 108 bytes, the last one a zero.
+/// Maximum length of a path: `sockaddr_un` has 108 bytes, the last one a zero.
 const UNIX_PATH_MAX: usize = 107;

@@ -11,8 +11,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// Describes the first feeder of unique rows that has too few of them for the plan's users or
-/// sessions; `None` if all have enough or set `used-up`.
+/// Describes the first feeder of unique rows that has too few for the plan's users or sessions;
+/// `None` if all have enough or set `used-up`.
 pub fn shortage(plan: &Plan) -> Option<String> {
     plan.journeys.as_ref()?;
     let lanes = plan.lanes();
@@ -47,7 +47,7 @@ fn shortage_of(lane: &Plan, of_scenario: &str) -> Option<String> {
     })
 }
 
-/// Number of users or sessions that will need a row, as far as the plan determines it.
+/// Returns the number of users or sessions that will need a row, as far as the plan determines it.
 fn needed(lane: &Plan) -> Option<(u64, &'static str)> {
     match &lane.load {
         Load::Closed { users, .. } => {
@@ -63,7 +63,7 @@ fn needed(lane: &Plan) -> Option<(u64, &'static str)> {
     }
 }
 
-/// Number of arrivals of the whole run; the expected number if they are random.
+/// Returns the number of arrivals of the whole run; the expected number if they are random.
 fn expected(lane: &Plan, arrivals: &Arrivals, span: Nanos) -> u64 {
     if let Some(at) = &arrivals.at {
         return at.iter().filter(|at| **at <= span).count() as u64;

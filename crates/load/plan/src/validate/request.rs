@@ -119,8 +119,8 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
     }
 }
 
-/// Headers that two places of the plan would write. A given Accept-Encoding replaces that of
-/// `--compressed`, as in curl: Firefox copies both.
+/// Checks for headers that two places of the plan would write. A given Accept-Encoding replaces
+/// that of `--compressed`, as in curl: Firefox copies both.
 fn check_doubles(plan: &Plan, problems: &mut Problems) {
     let request = &plan.request;
     for (on, option, name) in [
@@ -147,7 +147,7 @@ fn has_header(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// A proof is an additional field of the request.
+/// Checks for a proof, which is an additional field of the request.
 fn check_proofs(plan: &Plan, problems: &mut Problems) {
     let option = match &plan.request.auth {
         Some(Auth::Digest { .. }) => "--digest",
@@ -199,7 +199,8 @@ fn check_auth(request: &RequestPlan, problems: &mut Problems) {
     }
 }
 
-/// Requests are rendered before the run, twice each: their bodies must fit into memory.
+/// Checks the size of bodies: requests are rendered before the run, twice each, and must fit into
+/// memory.
 fn check_bodies(plan: &Plan, problems: &mut Problems) {
     let default = plan.request.body.as_ref().map_or(0, Vec::len) as u64;
     let own = |target: &TargetPlan| target.body.as_ref().map_or(default, |body| body.len() as u64);

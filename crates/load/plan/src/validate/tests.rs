@@ -21,7 +21,7 @@ fn session(calls: u32) -> Load {
     Load::Open { arrivals, session, connections_max: None, queue_max: None }
 }
 
-/// The errors of the default plan with one change.
+/// Returns the errors of the default plan with one change.
 fn error_of(change: impl FnOnce(&mut Plan)) -> String {
     let mut plan = plan();
     change(&mut plan);
