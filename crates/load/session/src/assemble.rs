@@ -62,7 +62,8 @@ pub(crate) fn finished(mut run: RunReport) -> RunReport {
 }
 
 impl Session {
-    /// Combines the repeats of a plan into one run; without any, the run that a signal prevented.
+    /// Combines the repeats of a plan into one run; without any, returns the run that a signal
+    /// prevented.
     pub fn merged(&self, mut runs: Vec<RunReport>) -> RunReport {
         match runs.pop() {
             None => self.interrupted(),
@@ -105,7 +106,7 @@ impl Session {
         finished(all)
     }
 
-    /// The run that a signal prevented.
+    /// Returns the run that a signal prevented.
     pub fn interrupted(&self) -> RunReport {
         let mut run = begun(self, &self.fit);
         run.measurement.interrupted = true;
@@ -121,7 +122,7 @@ impl Session {
         finished(run)
     }
 
-    /// A run that consists only of the first call, which got no connection.
+    /// Returns a run that consists only of the first call, which got no connection.
     pub fn unreached(&self) -> RunReport {
         let mut run = begun(self, &self.fit);
         // this machine's ceiling is irrelevant here
@@ -167,7 +168,8 @@ fn add_cost(all: &mut Driver, run: &Driver) {
     }
 }
 
-/// The verdict over all repeats: the worst state, and each cause once, with its worst figure.
+/// Returns the verdict over all repeats: the worst state, and each cause once, with its worst
+/// figure.
 fn worst(runs: &[RunReport]) -> Verdict {
     let state = runs.iter().map(|run| run.verdict.state).max().unwrap_or_default();
     let mut causes: Vec<Cause> = Vec::new();
@@ -181,7 +183,7 @@ fn worst(runs: &[RunReport]) -> Verdict {
     Verdict { state, causes }
 }
 
-/// Advice for this failure of the first call.
+/// Returns advice for this failure of the first call.
 fn fix_for(class: Option<FailureClass>) -> &'static str {
     match class {
         Some(FailureClass::Certificate) => {
@@ -209,7 +211,7 @@ fn fix_for(class: Option<FailureClass>) -> &'static str {
     }
 }
 
-/// A line that reports the failed first call of [`Session::unreached`].
+/// Returns a line that reports the failed first call of [`Session::unreached`].
 pub fn no_connection(run: &RunReport) -> String {
     let why = run.first_call.as_ref().and_then(|call| call.failure.as_ref());
     let why = why.map_or("", |(_, text)| text.as_str());

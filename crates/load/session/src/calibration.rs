@@ -7,7 +7,7 @@ use sample::Environment;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The ceiling of one core of this machine.
+/// Maximum performance of one core of this machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Calibration {
     pub schema: String,
@@ -43,13 +43,13 @@ pub struct Punctuality {
 pub const SCHEMA: &str = "loadstone.calibrate/1";
 
 impl Calibration {
-    /// Path of this machine's calibration; `None` without a home.
+    /// Returns the path of this machine's calibration; `None` without a home.
     pub fn path() -> Option<PathBuf> {
         host::state_dir().map(|folder| folder.join("calibration.json"))
     }
 
-    /// The current calibration of this machine; a calibration of another kernel or version is
-    /// ignored.
+    /// Returns the current calibration of this machine; a calibration of another kernel or version
+    /// is ignored.
     pub fn load(environment: &Environment) -> Option<Calibration> {
         let known: Option<Calibration> = host::state::load_json(&Self::path()?).ok()?;
         let sound = |known: &Calibration| known.schema == SCHEMA && known.doubts.is_empty();
@@ -63,8 +63,8 @@ impl Calibration {
             && self.version == environment.version
     }
 
-    /// A throughput as a share of this machine's ceiling, from 0; only for calibrated settings:
-    /// plain HTTP/1 without pipelining.
+    /// Returns a throughput as a share of this machine's ceiling, from 0; only for calibrated
+    /// settings: plain HTTP/1 without pipelining.
     pub fn share_of_ceiling(&self, plan: &Plan, per_s: f64, workers: u32) -> f64 {
         let plain = plan.targets.iter().all(|target| target.url.scheme() == "http");
         let piped = plan.connection.pipeline > 1

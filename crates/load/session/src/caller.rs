@@ -1,4 +1,4 @@
-//! Single exchanges over real sockets, with name lookup and TLS. For checks, crawls and pages that
+//! Single exchanges over real sockets, with name lookup and TLS. For checks, crawls, and pages that
 //! a face examines before its run.
 
 use crate::over_quic;
@@ -35,7 +35,7 @@ pub struct Caller {
     ways: BTreeMap<String, Endpoint>,
     /// Finds the route to an endpoint without a known one.
     meet: Option<Meet>,
-    /// By endpoint: true if the server prefers HTTP/2.
+    /// True if the server prefers HTTP/2, by endpoint.
     preferences: BTreeMap<String, bool>,
     settings: net::tls::Settings,
     tls: Option<net::tls::Factory>,
@@ -74,7 +74,7 @@ impl Caller {
         })
     }
 
-    /// The same over the program's own TCP; nothing else may use the first worker's device
+    /// Makes exchanges over the program's own TCP; nothing else may use the first worker's device
     /// meanwhile.
     pub fn over(mut self, own: Option<(Arc<OwnNetwork>, u64)>) -> Caller {
         self.own = own;
@@ -115,7 +115,7 @@ impl Caller {
         }
     }
 
-    /// Routes of calls to the endpoints of a plan, and to others by the same rules.
+    /// Uses the routes of calls to the endpoints of a plan, and to others by the same rules.
     pub fn by_plan<'a>(
         mut self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,
@@ -151,7 +151,7 @@ impl Caller {
         self.known.entry((host.clone(), port)).or_insert_with(look_up).clone()
     }
 
-    /// A request with the addresses of its server.
+    /// Returns a request with the addresses of its server.
     fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, Heard> {
         let failed = |class, text| Heard::nothing(Trouble::new(class, text));
         let Outgoing { url, mut message, timeout, negotiates } = outgoing;
@@ -207,7 +207,7 @@ impl Caller {
         machine.contact(0).agreed
     }
 
-    /// Sockets of QUIC as well as of TCP, or `None` if no descriptor is left for them.
+    /// Returns sockets of QUIC as well as of TCP; `None` if no descriptor is left for them.
     fn quic(&self) -> Option<impl Io + use<>> {
         let carrier = over_quic::Carrier::of(self.tls_http3.as_ref()?)?;
         Some(carrier.over(Reactor::new(Nanos::ZERO).ok()?))
@@ -242,7 +242,7 @@ fn client_of(settings: &net::tls::Settings) -> Result<net::tls::Client, String> 
     net::tls::Client::new(settings).map_err(|error| error.to_string())
 }
 
-/// A TLS client that offers only one protocol.
+/// Returns a TLS client that offers only one protocol.
 fn client_for(settings: &net::tls::Settings, protocol: &str) -> Result<net::tls::Client, String> {
     client_of(&net::tls::Settings { alpn: vec![protocol.to_owned()], ..settings.clone() })
 }

@@ -1,4 +1,4 @@
-//! How the load of one measurement differs from that of others.
+//! The changes of the load in one measurement compared with others.
 
 use plan::{Load, Plan, PlanDraft};
 use units::Nanos;
@@ -17,7 +17,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// The plan of one measurement.
+    /// Returns the plan of one measurement.
     pub(crate) fn applied(&self, plan: &Plan) -> Plan {
         let mut plan = PlanDraft::of(plan.clone());
         plan.measure.repeat = 1;

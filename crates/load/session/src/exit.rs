@@ -49,7 +49,8 @@ impl Failure {
         Failure { code: Code::NotWritten, text: format!("{error:#}") }
     }
 
-    /// A run fails only by its script, when its log of calls cannot be written, or by a bug.
+    /// Returns the exit of a run, which fails only because of its script, a log of calls that
+    /// cannot be written, or a bug.
     pub fn from_run(error: anyhow::Error) -> Failure {
         let error = match error.downcast::<Failure>() {
             Ok(failure) => return failure,

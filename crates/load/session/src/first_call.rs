@@ -38,7 +38,7 @@ pub struct PlainCall {
 /// Target of a redirect.
 #[derive(Default)]
 struct Leads {
-    /// The URL of a redirect.
+    /// URL of a redirect.
     location: Option<Url>,
     /// The head of a response that requests a login.
     refused: Option<Vec<u8>>,
@@ -86,7 +86,7 @@ pub(crate) fn connect(
     PlainCall { call, unreachable, location: None, streams_max: None, unimplemented: false }
 }
 
-/// Error of a TLS connection for HTTP/2 that negotiated another protocol.
+/// Returns the error of a TLS connection for HTTP/2 that negotiated another protocol.
 fn without_http2(plan: &Plan, agreed: Option<&str>) -> Option<Trouble> {
     let agreed = agreed.filter(|name| *name != http2::ALPN)?;
     (plan.request.version == HttpVersion::Http2).then(|| {
@@ -130,7 +130,7 @@ fn once(
     (PlainCall { call, unreachable, location, streams_max, unimplemented }, refused)
 }
 
-/// A call without a usable response.
+/// Returns a call without a usable response.
 fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint) -> FirstCall {
     let over_quic = plan.request.version == HttpVersion::Http3;
     let Trouble { class, text, way_out } = trouble;
@@ -252,7 +252,7 @@ pub(crate) fn preference(
     contact.agreed.map(|name| Some(name).filter(|name| !name.is_empty()))
 }
 
-/// The target URL of the first target's redirect, if its host is not known yet.
+/// Returns the target URL of the first target's redirect, if its host is not known yet.
 pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
     let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
     // any other redirect is still called, and fails as a redirect without a usable target
@@ -268,7 +268,8 @@ pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint
     endpoints.iter().all(|endpoint| endpoint.key != key).then_some(url)
 }
 
-/// The request after a redirect of `from`: a GET, without the credentials of another server.
+/// Returns the request after a redirect of `from`: a GET, without the credentials of another
+/// server.
 pub(crate) fn redirected(
     plan: &Plan,
     from: &Template,
@@ -279,7 +280,7 @@ pub(crate) fn redirected(
     Redirect { from, url, method: "GET", headers, body, endpoint, absolute }.build(plan).ok()
 }
 
-/// A GET with the fields and the login of the plan.
+/// Returns a GET with the fields and the login of the plan.
 pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> Option<Template> {
     build_template(plan, url, "GET", &[], None, row, absolute).ok()
 }

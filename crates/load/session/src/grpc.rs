@@ -101,8 +101,8 @@ impl Session {
         Ok(())
     }
 
-    /// If a server does not implement a call's method, checks the method by the server's
-    /// descriptions, so that a misspelled name is not measured.
+    /// Checks a method that a server does not implement by the server's descriptions, so that a
+    /// misspelled name is not measured.
     ///
     /// # Errors
     /// Fails if there is no such method; the error lists the most similar names.

@@ -13,8 +13,8 @@ use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Guides for the workers, one for each load; none if the plan has no journeys. `aside`: scripts
-/// print on standard error.
+/// Returns guides for the workers, one for each load; none if the plan has no journeys. `aside`:
+/// scripts print on standard error.
 ///
 /// # Errors
 /// Fails if a script fails at its start.

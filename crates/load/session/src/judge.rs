@@ -39,7 +39,7 @@ impl Judge {
         }
     }
 
-    /// The verdict on a measurement of this plan.
+    /// Returns the verdict on a measurement of this plan.
     pub fn verdict(
         &self,
         plan: &Plan,
@@ -72,14 +72,15 @@ impl Judge {
     }
 }
 
-/// Number of users or sessions without a row of a feeder that does not set `used-up`.
+/// Returns the number of users or sessions without a row of a feeder that does not set `used-up`.
 fn without_row(plan: &Plan, measurement: &Measurement) -> u64 {
     let feeders = plan.journeys.iter().flat_map(|journeys| &journeys.feeders);
     let dry = feeders.zip(&measurement.total.journeys.dry);
     dry.filter(|(feeder, _)| feeder.used_up.is_none()).map(|(_, count)| count).sum()
 }
 
-/// The quantiles that the report prints: the requested ones, or the usual ones with enough samples.
+/// Returns the quantiles that the report prints: the requested ones, or the usual ones with enough
+/// samples.
 pub fn printed_quantiles(plan: &Plan, measurement: &Measurement) -> Vec<f64> {
     let wanted = &plan.measure.quantiles;
     if *wanted != plan::MeasurePlan::default().quantiles {

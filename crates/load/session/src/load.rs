@@ -18,7 +18,7 @@ pub enum RunLoad {
 }
 
 impl RunLoad {
-    /// The plan with the seed of this measurement.
+    /// Returns the plan with the seed of this measurement.
     pub(crate) fn seeded(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         if let RunLoad::Repeat(repeat) = self {
@@ -34,12 +34,12 @@ pub struct Observers<'a> {
     pub watch: &'a mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     /// Finished calls that are reported to the watcher.
     pub logging: Logging,
-    /// One source of requests for each worker; `None` means the plan's own script, journeys or
+    /// One source of requests for each worker; `None` for the plan's own script, journeys or
     /// targets.
     pub sources: Option<Vec<RequestSource>>,
     /// The plan's scripts print on standard error instead of standard output.
     pub aside: bool,
-    /// Keeps the plan's script for its own report after the runs, or `None` if it has none.
+    /// Keeps the plan's script for its own report after the runs; `None` if it has none.
     pub scripts: Option<&'a mut Scripts>,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Observers<'_> {
 }
 
 impl<'a> Observers<'a> {
-    /// Only a watcher; standard output belongs to the caller.
+    /// Creates a load with only a watcher; standard output belongs to the caller.
     pub fn new(watch: &'a mut dyn FnMut(&Setup) -> Box<dyn Watcher>) -> Observers<'a> {
         Observers { watch, logging: Logging::default(), sources: None, aside: true, scripts: None }
     }

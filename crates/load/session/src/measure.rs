@@ -60,7 +60,7 @@ impl Session {
         Ok(finished(run))
     }
 
-    /// [`Session::measure`] under a changed load, with only a watcher.
+    /// Runs [`Session::measure`] under a changed load, with only a watcher.
     ///
     /// # Errors
     /// Fails like [`Session::measure`].
@@ -80,7 +80,7 @@ impl Session {
         Ok(self.fitted(change)?)
     }
 
-    /// The part of the load of each worker.
+    /// Returns the part of the load of each worker.
     pub(crate) fn shares(&self, fit: &Fit) -> Vec<Share> {
         let workers = fit.placement.workers;
         match &self.part {

@@ -15,7 +15,7 @@ use plan::{HttpVersion, Plan, TlsPlan};
 pub struct Choice {
     /// Protocols in the order in which they were offered; empty without TLS.
     pub(crate) offered: Vec<String>,
-    /// ALPN name of the chosen protocol, or `None` if the server chose none, or there is no TLS.
+    /// ALPN name of the chosen protocol; `None` if the server chose none, or there is no TLS.
     pub chosen: Option<String>,
     /// No host responded; the run will find the reason.
     pub(crate) unreached: bool,
@@ -24,7 +24,7 @@ pub struct Choice {
 }
 
 impl Session {
-    /// Settles which protocol is used, and prepares TLS for it, or `None` if the plan names it. The
+    /// Settles which protocol is used, and prepares TLS for it; `None` if the plan names it. The
     /// servers are queried by a TLS handshake without a request.
     ///
     /// # Errors

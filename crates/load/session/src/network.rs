@@ -1,4 +1,4 @@
-//! Network that the connections of a run use.
+//! The network that the connections of a run use.
 
 use crate::judge::Judge;
 use crate::over_http2::SharedConnections;
@@ -69,7 +69,7 @@ pub struct FleetTask<'a> {
     pub judge: Judge,
 }
 
-/// Machines that run a plan in place of this one.
+/// Machines that run a plan instead of this one.
 pub trait Fleet: std::fmt::Debug + Send + Sync {
     /// Checks that the machines can and may run the plan; returns its use of the budgets.
     ///
@@ -96,7 +96,7 @@ impl Default for Network {
 }
 
 impl Network {
-    /// The emulated path through which sockets are opened.
+    /// Returns the emulated path through which sockets are opened.
     pub(crate) fn route(&self) -> Option<&Arc<EmulatedPath>> {
         match self {
             Network::Path(route, _) => Some(route),
@@ -104,7 +104,7 @@ impl Network {
         }
     }
 
-    /// The devices of the program's own TCP.
+    /// Returns the devices of the program's own TCP.
     pub(crate) fn own(&self) -> Option<&Arc<OwnNetwork>> {
         match self {
             Network::OwnStack(own) => Some(own),
@@ -112,7 +112,7 @@ impl Network {
         }
     }
 
-    /// Name of the driver in reports. For a fleet it is unknown here.
+    /// Returns the name of the driver in reports. For a fleet it is unknown here.
     pub(crate) fn name(&self, plan: &Plan) -> &'static str {
         let sockets = match self {
             Network::OwnStack(own) => match own.handover() {
@@ -130,7 +130,7 @@ impl Network {
         if plan.driver.stack.is_own() { "own TCP over TUN" } else { sockets.name() }
     }
 
-    /// Kinds of clients among the users, if the plan has them.
+    /// Returns the kinds of clients among the users, if the plan has them.
     pub(crate) fn crowd(&self, plan: &Plan) -> Option<Crowd> {
         match self {
             Network::Path(route, _) => route.crowd(plan),
@@ -139,7 +139,7 @@ impl Network {
         }
     }
 
-    /// Figures of the path and of the program's own TCP since the last call.
+    /// Returns figures of the path and of the program's own TCP since the last call.
     ///
     /// # Errors
     /// Fails if the forwarder of the path has ended.
@@ -154,7 +154,7 @@ impl Network {
         })
     }
 
-    /// The connections of one worker, made on the thread that uses them.
+    /// Returns the connections of one worker, made on the thread that uses them.
     pub(crate) fn of_worker(
         &self,
         id: u32,

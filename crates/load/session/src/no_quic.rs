@@ -3,7 +3,7 @@
 use net::reactor::Reactor;
 use plan::Plan;
 
-/// Not available.
+/// Not available in this build.
 #[derive(Debug)]
 pub enum Carrier {}
 
@@ -11,10 +11,10 @@ pub fn carrier(_plan: &Plan, _client: &net::tls::Client) -> Option<Carrier> {
     None
 }
 
-/// Never created.
+/// Never created in this build.
 pub type Quic = Reactor;
 
-/// Never created.
+/// Never created in this build.
 pub fn network(io: Quic) -> eventloop::Network {
     eventloop::Network::Sockets(io)
 }

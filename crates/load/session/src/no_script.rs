@@ -27,7 +27,7 @@ pub fn actors(
     if journeys.any(in_lua) { Err(NONE.to_owned()) } else { Ok(Vec::new()) }
 }
 
-/// Never created.
+/// Never created in this build.
 #[derive(Debug)]
 pub enum LoadedScript {}
 

@@ -49,7 +49,7 @@ fn may_upload(plan: &Plan) -> bool {
 /// QUIC sockets over the kernel's.
 pub type Quic = ::quic::Quic<Reactor>;
 
-/// The network of a load.
+/// Returns the network of a load.
 pub fn network(io: Quic) -> eventloop::Network {
     eventloop::Network::Quic(Box::new(io))
 }
@@ -62,7 +62,7 @@ impl Carrier {
         Some(Carrier { handshakes, by_hand, users: None, limits: wide(), moves: None })
     }
 
-    /// For single exchanges, whose windows are large. `client` offers HTTP/3.
+    /// Creates settings for single exchanges, whose windows are large. `client` offers HTTP/3.
     pub fn of(client: &net::tls::Client) -> Option<Carrier> {
         Carrier::of_factory(&client.factory())
     }

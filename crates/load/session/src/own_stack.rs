@@ -14,7 +14,7 @@ use plan::{Plan, StackChoice, TcpTraits, XdpMode};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The prefix from which the program's own TCP takes its addresses in a plan.
+/// Returns the prefix from which the program's own TCP takes its addresses in a plan.
 fn prefix(plan: &Plan) -> Option<(IpAddr, u8)> {
     let prefix = plan.driver.sources.filter(|_| plan.driver.stack.is_own());
     prefix.map(|prefix| (prefix.network, prefix.bits))
@@ -31,12 +31,13 @@ pub(crate) struct Threads {
 /// The prefix of a plan, and the number of threads that it sets; 0 if not set.
 pub(crate) type PrefixUse = ((IpAddr, u8), u32);
 
-/// Returns `None` for a plan without such a prefix.
+/// Returns the use of the prefix; `None` for a plan without one.
 pub(crate) fn prefix_use(plan: &Plan) -> Option<PrefixUse> {
     Some((prefix(plan)?, plan.driver.threads.unwrap_or(0)))
 }
 
-/// The largest number of threads set by a plan that uses the prefix of `plan`; 0: no plan sets it.
+/// Returns the largest number of threads set by a plan that uses the prefix of `plan`; 0: no plan
+/// sets it.
 pub(crate) fn threads_of_sharers(plan: &Plan, uses: &[PrefixUse]) -> u32 {
     let own = prefix(plan);
     let shared = uses.iter().filter(|(prefix, _)| own == Some(*prefix));
@@ -149,8 +150,8 @@ fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
     trouble.map_or(Ok(()), |error| Err(explained(error)))
 }
 
-/// The network of a trial, whose plan may need another one than `network`: over the same devices if
-/// they fit.
+/// Returns the network of a trial whose plan may need a different one than `network`: over the same
+/// devices if they fit.
 ///
 /// # Errors
 /// Fails if this machine or user cannot set it up.
@@ -205,8 +206,8 @@ fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
     }
 }
 
-/// The existing devices with the user's addresses: targets that are loaded in turns share them,
-/// like the queues of an AF_XDP device.
+/// Existing devices with the user's addresses: targets that are loaded in turns share them, like
+/// the queues of an AF_XDP device.
 static SHARED_GROUND: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
 
 fn shared_ground() -> MutexGuard<'static, Weak<Ground>> {
@@ -217,9 +218,8 @@ fn shared_ground() -> MutexGuard<'static, Weak<Ground>> {
 /// epoll instances, short-lived files.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// Opens a network, and its devices if there are none, with this many parts of a prefix. Each of
-/// `threads` has a worker of the network, except that with clients each worker has as many as it
-/// has clients.
+/// Opens a network, and its devices if there are none, with this number of parts of a prefix. Each
+/// of `threads` has one worker of the network or, with clients, as many as it has clients.
 fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<OwnNetwork>> {
     if asked.prefix.is_none() {
         return OwnNetwork::open(asked).map_err(explained);
@@ -260,7 +260,8 @@ fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<Own
     Ok(network)
 }
 
-/// Message for a prefix that another target's devices use and this network cannot share.
+/// Returns the message for a prefix that another target's devices use and this network cannot
+/// share.
 fn unlike(ground: &Ground, asked: &NetworkRequest) -> anyhow::Error {
     let (threads, parts) = (asked.workers, ground.threads());
     let (why, fix) = if threads > parts {
@@ -298,7 +299,7 @@ fn explained(trouble: NetworkTrouble) -> anyhow::Error {
     anyhow::anyhow!("--stack own: {text}")
 }
 
-/// Client addresses of the users, if the plan has kinds of clients.
+/// Returns the client addresses of the users, if the plan has kinds of clients.
 pub(crate) fn crowd(network: &OwnNetwork, plan: &Plan) -> Option<Crowd> {
     plan.connection.clients.as_ref()?;
     Some(Crowd { firsts: network.firsts(), kinds: network.dealt().into() })

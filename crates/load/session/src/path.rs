@@ -31,20 +31,20 @@ pub struct WantedPath {
 }
 
 impl WantedPath {
-    /// One link shared by all users.
+    /// Creates one link shared by all users.
     pub fn single(spec: &PathSpec) -> WantedPath {
         WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
     }
 
-    /// Returns the path that a plan requests from a forwarder; `None` means no path, or a path
+    /// Returns the path that a plan requests from a forwarder; `None` for no path, or for a path
     /// inside the program's own TCP.
     fn of(plan: &Plan) -> Option<WantedPath> {
         let (option, population, clients) = WantedPath::asked(plan)?;
         (!plan.driver.stack.is_own()).then_some(WantedPath { option, population, clients })
     }
 
-    /// The option by which a plan requests paths, the distribution of clients over paths, and their
-    /// number.
+    /// Returns the option by which a plan requests paths, the distribution of clients over paths,
+    /// and their number.
     pub fn asked(plan: &Plan) -> Option<(&'static str, Population, u32)> {
         match (&plan.connection.clients, &plan.connection.path) {
             (Some(population), _) => Some(("--clients", population.clone(), plan.client_count())),
@@ -72,7 +72,8 @@ impl EmulatedPath {
         Ok(Some(route))
     }
 
-    /// The path of a trial whose plan may request another one than `route`, or other clients.
+    /// Returns the path of a trial whose plan may request another one than `route`, or other
+    /// clients.
     ///
     /// # Errors
     /// Fails if this machine or user cannot set it up.
@@ -87,7 +88,7 @@ impl EmulatedPath {
         }
     }
 
-    /// The same without a plan.
+    /// Creates the path without a plan.
     ///
     /// # Errors
     /// Fails if this machine or user cannot set it up.
@@ -112,13 +113,13 @@ impl EmulatedPath {
         std::iter::once(note).chain(beyond(&self.asked.population)).collect()
     }
 
-    /// Client addresses of the users, if the plan has kinds of clients.
+    /// Returns the client addresses of the users, if the plan has kinds of clients.
     pub fn crowd(&self, plan: &Plan) -> Option<Crowd> {
         plan.connection.clients.as_ref()?;
         Some(Crowd { firsts: [self.path.first_client()].into(), kinds: self.path.dealt().into() })
     }
 
-    /// The network of this host, where the servers are; entered again after [`Self::enter`].
+    /// Enters the network of this host, where the servers are; entered again after [`Self::enter`].
     pub fn leave(&self) -> std::io::Result<()> {
         self.path.far().enter()
     }
@@ -135,7 +136,7 @@ impl EmulatedPath {
         parts.map(|part| part.path.patience()).max().unwrap_or(Nanos::ZERO)
     }
 
-    /// Traffic since the last call.
+    /// Returns the traffic since the last call.
     pub fn facts(&self) -> Result<PathFacts> {
         Ok(self.path.facts()?)
     }
@@ -171,9 +172,9 @@ const SEGMENT: f64 = 1_448.0;
 /// Packets of a connection in addition to those of its calls: three to open it, four to close it.
 const OF_A_CONNECTION: f64 = 7.0;
 
-/// Packet rate of an open load if it exceeds the emulation's capacity, by the length of the first
-/// response's content in bytes. A request is a packet and its acknowledgment; every second packet
-/// of a response is acknowledged.
+/// Returns the packet rate of an open load if it exceeds the emulation's capacity, by the length of
+/// the first response's content in bytes. A request is a packet and its acknowledgment; every
+/// second packet of a response is acknowledged.
 pub(crate) fn crowded(plan: &Plan, length: u64) -> Option<String> {
     let calls = rate_peak(plan).ok()?;
     let alone =

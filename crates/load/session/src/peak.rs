@@ -45,7 +45,8 @@ impl std::fmt::Display for RateUnknown {
     }
 }
 
-/// Maximum number of times that the steps of these parts run, including all rounds of loops.
+/// Returns the maximum number of times that the steps of these parts run, including all rounds of
+/// loops.
 fn rounds(parts: &[JourneyPart]) -> f64 {
     let made = |part: &JourneyPart| match part {
         JourneyPart::Step(step) => f64::from(step.guard.repeat.1),
@@ -68,8 +69,8 @@ fn journey_calls(plan: &JourneyPlan) -> Result<f64, RateUnknown> {
     made.map(calls).try_fold(0.0, |most, calls| Ok(calls?.max(most)))
 }
 
-/// Maximum number of calls per second of one load ([`Plan::lanes`]). A session or a journey counts
-/// with all of its calls.
+/// Returns the maximum number of calls per second of one load ([`Plan::lanes`]). A session or a
+/// journey counts with all of its calls.
 ///
 /// # Errors
 /// Fails for a load with an unknown rate.
@@ -86,7 +87,7 @@ pub fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
     Ok(staged.unwrap_or_else(|| peak(arrivals)) * calls.max(1.0))
 }
 
-/// The highest rate that all machines together reach.
+/// Returns the highest rate that all machines together reach.
 ///
 /// # Errors
 /// Fails for a plan with a load of unknown rate.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use units::Nanos;
 
-/// Where the workers run.
+/// Cores of the workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Placement {
     pub(crate) workers: u32,
@@ -25,8 +25,8 @@ pub(crate) struct Placement {
 /// Maximum number of workers: more than any machine has cores.
 const WORKERS_MAX: u32 = 1 << 10;
 
-/// Chooses one worker per core. With the server on this machine one core is left to it: a core that
-/// it is bound to, or else the first.
+/// Chooses one worker per core. If the server is on this machine, one core is left to it: a core
+/// that it is bound to, or else the first.
 pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     let ours = host::cpu::affinity();
     // a server that may run on every core does not affect the choice: it is not searched for
@@ -82,7 +82,7 @@ fn sharing(servers: &[u32], cores: &[u32]) -> String {
     }
 }
 
-/// Number of users, connections or calls: additional workers would be idle.
+/// Returns the number of users, connections or calls: additional workers would be idle.
 pub fn units_of_work(plan: &Plan) -> u64 {
     let of = |load: &&Load| match load {
         Load::Closed { users, .. } => u64::from(*users),
@@ -100,7 +100,7 @@ fn is_loopback(endpoint: &Endpoint) -> bool {
         .any(|peer| peer.address().is_none_or(|address| address.ip().is_loopback()))
 }
 
-/// The processes on this machine that listen on the plan's addresses.
+/// Returns the processes on this machine that listen on the plan's addresses.
 pub(crate) fn local_servers(endpoints: &[Endpoint]) -> Vec<u32> {
     servers_by(endpoints, host::listener_pids, host::listener::unix_listener_pids)
 }
@@ -156,8 +156,8 @@ impl std::fmt::Display for TooFew {
 impl std::error::Error for TooFew {}
 
 /// Returns the plan with default bounds of this machine: pools that may grow are bounded by its
-/// resources, queues to one timeout's worth of arrivals. Raises the descriptor limit as far as the
-/// plan needs.
+/// resources, queues by the arrivals of one timeout. Raises the descriptor limit as far as the plan
+/// needs.
 ///
 /// # Errors
 /// Fails if the plan's connections cannot all be open.
@@ -250,13 +250,13 @@ fn share_connections(plan: &mut Plan, most: u64) {
     }
 }
 
-/// Connections that may be open at once; `None` if a load has no bound.
+/// Returns the number of connections that may be open at once; `None` if a load has no bound.
 fn connections_needed(plan: &Plan) -> Option<u64> {
     plan.loads().into_iter().map(|load| connections_of(load, plan.connection.per_user)).sum()
 }
 
-/// Connections of one load. A user has one connection, and one more for each concurrent call of a
-/// group, up to `per_user`.
+/// Returns the number of connections of one load. A user has one connection, and one more for each
+/// concurrent call of a group, up to `per_user`.
 fn connections_of(load: &Load, per_user: u32) -> Option<u64> {
     match load {
         Load::Closed { users, session, .. } => {
@@ -267,8 +267,8 @@ fn connections_of(load: &Load, per_user: u32) -> Option<u64> {
     }
 }
 
-/// Connections opened per second that the plan certainly needs; 0 if the number depends on the
-/// server.
+/// Returns the number of connections opened per second that the plan certainly needs; 0 if the
+/// number depends on the server.
 fn opens_per_s(plan: &Plan) -> f64 {
     let of = |load: &&Load| {
         let Load::Open { arrivals, session, .. } = load else { return 0.0 };
@@ -282,7 +282,7 @@ fn opens_per_s(plan: &Plan) -> f64 {
     plan.loads().iter().map(of).sum()
 }
 
-/// Gives the queues of a plan their default bound: one timeout's worth of arrivals.
+/// Sets the default bound of a plan's queues: the arrivals of one timeout.
 fn bound_queues(plan: &mut Plan) {
     let timeout = plan.timeouts.call;
     for load in plan.loads_mut() {
@@ -294,8 +294,8 @@ fn bound_queues(plan: &mut Plan) {
     }
 }
 
-/// Time before the first due instant in which held connections are opened, at a rate that a server
-/// of this host can accept.
+/// Returns the time before the first due instant in which held connections are opened, at a rate
+/// that a server of this host can accept.
 pub(crate) fn lead(plan: &Plan) -> Nanos {
     let held = u64::from(plan.connection.idle.unwrap_or(0));
     Nanos(HELD_EACH.0 * held)

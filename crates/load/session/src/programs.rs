@@ -38,8 +38,8 @@ pub struct ScriptOutline {
     pub left_out: Vec<String>,
 }
 
-/// A script's description of its journey; `None` if it makes single requests, like scripts for wrk.
-/// `files`: source of its files.
+/// Returns a script's description of its journey; `None` if it makes single requests, like scripts
+/// for wrk. `files`: source of its files.
 ///
 /// # Errors
 /// Fails if the script defines a journey and has an error: the line, and the message.
@@ -129,12 +129,12 @@ fn read(
     PlannedScript::read(&script.name, &script.args, Box::new(find), seed)
 }
 
-/// A journey that a JavaScript script carries out, and its program.
+/// Returns a journey that a JavaScript script carries out, and its program.
 fn by_k6(journey: &Journey) -> Option<&JourneyProgram> {
     journey.script.as_ref().filter(|program| program.script.is_javascript())
 }
 
-/// Name under which the result of `setup` is stored among the captured values.
+/// Returns the name under which the result of `setup` is stored among the captured values.
 fn data_key(journey: &Journey) -> String {
     format!("setup() of {}", journey.name)
 }
@@ -172,8 +172,8 @@ impl Programs {
         journeys.journeys.iter().map(one).collect::<Result<_, _>>().map(Programs)
     }
 
-    /// One worker's programs, by the rows of the journeys. `aside`: they must not print on standard
-    /// output.
+    /// Returns one worker's programs, by the rows of the journeys. `aside`: they must not print on
+    /// standard output.
     ///
     /// # Errors
     /// Fails if a script fails at its start.

@@ -48,7 +48,7 @@ pub fn unless_interrupted<T: Send + 'static>(
 }
 
 impl Session {
-    /// Opens a session and makes its first call; `None` when a signal arrived first.
+    /// Opens a session and makes its first call; `None` if a signal arrived first.
     ///
     /// # Errors
     /// Fails like [`Session::open`] and [`Session::first_call`].
@@ -104,7 +104,7 @@ impl Session {
         !self.unreachable
     }
 
-    /// Reason why the first call got no good response.
+    /// Returns the reason why the first call got no good response.
     pub fn first_failure(&self) -> Option<&str> {
         let call = self.first_call.as_ref()?;
         call.failure.as_ref().map(|(_, why)| why.as_str())
@@ -189,7 +189,7 @@ impl Session {
         Ok((found, template))
     }
 
-    /// Makes one plain call, with this time limit. It blocks.
+    /// Makes one plain call with this timeout; blocks.
     ///
     /// # Errors
     /// Fails if the path cannot be entered.

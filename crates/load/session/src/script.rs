@@ -36,7 +36,7 @@ impl LoadedScript {
         Ok(LoadedScript { program, site, args, director })
     }
 
-    /// The workers' parts.
+    /// Returns the workers' parts.
     ///
     /// # Errors
     /// Fails if the script fails.
@@ -82,7 +82,7 @@ impl LoadedScript {
     }
 }
 
-/// A script's description of its journey; `None` if it has wrk's interface.
+/// Returns a script's description of its journey; `None` if it has wrk's interface.
 ///
 /// # Errors
 /// Fails if the script defines a journey and has an error: the line, and the message.
@@ -95,7 +95,7 @@ pub fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
     }))
 }
 
-/// One worker's programs of the plan's journeys, by the rows of these. `given`: values that the
+/// Returns one worker's programs of the plan's journeys, by their rows. `given`: values that the
 /// setup captured; `aside`: they must not print on standard output.
 ///
 /// # Errors

@@ -37,8 +37,8 @@ pub(crate) struct Requesters {
 }
 
 impl Requesters {
-    /// The workers' sources of requests for one run: the plan's script, its journeys, or its
-    /// SPECweb99 connections; none if it has none of these. `aside`: scripts print on standard
+    /// Returns the workers' sources of requests for one run: the plan's script, its journeys, or
+    /// its SPECweb99 connections; none if it has none of these. `aside`: scripts print on standard
     /// error.
     ///
     /// # Errors

@@ -90,7 +90,7 @@ pub fn endpoint_of(plan: &Plan, url: &Url) -> Result<Endpoint> {
     endpoint(plan, url, endpoint_key(url), &mut Vec::new())
 }
 
-/// The same for single exchanges that follow the rules of a plan.
+/// Prepares single exchanges that follow the rules of a plan.
 pub(crate) fn meeting(plan: &Plan) -> Meet {
     let plan = plan.clone();
     Box::new(move |url| endpoint_of(&plan, url).map_err(|error| format!("{error:#}")))
@@ -152,14 +152,14 @@ fn over_http2(key: String, peers: Vec<Peer>, name: Option<&String>) -> Endpoint 
     Endpoint { key, peers: peers.collect(), tls_name: None, tunnel: None, absolute: false }
 }
 
-/// The endpoint of an HTTP/3 server: QUIC has its own TLS.
+/// Returns the endpoint of an HTTP/3 server: QUIC has its own TLS.
 fn over_udp(key: String, peers: &[Peer], name: &str) -> Endpoint {
     let peers = peers.iter().filter_map(Peer::address);
     let peers = peers.map(|address| Peer::Quic { address, name: name.to_owned() }).collect();
     Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false }
 }
 
-/// The addresses of a host: from `--resolve`, literal, or from the system's resolver.
+/// Returns the addresses of a host: from `--resolve`, literal, or from the system's resolver.
 fn addresses(
     plan: &Plan,
     host: &str,
@@ -202,13 +202,13 @@ pub(crate) fn tls_client(plan: &Plan) -> Result<net::tls::Client> {
     Ok(net::tls::Client::new(&tls_settings(plan))?)
 }
 
-/// The TLS settings of a plan for single exchanges: ALPN offers HTTP/1.1, and messages of other
+/// Returns the TLS settings of a plan for single exchanges: ALPN offers HTTP/1.1; messages of other
 /// versions offer their own.
 pub(crate) fn exchange_tls_settings(plan: &Plan) -> net::tls::Settings {
     net::tls::Settings { alpn: vec![HTTP1.to_owned()], ..tls_settings(plan) }
 }
 
-/// The TLS settings of a plan.
+/// Returns the TLS settings of a plan.
 pub(crate) fn tls_settings(plan: &Plan) -> net::tls::Settings {
     let wanted = &plan.tls;
     net::tls::Settings {
@@ -236,7 +236,7 @@ pub(crate) fn tls_settings(plan: &Plan) -> net::tls::Settings {
     }
 }
 
-/// The protocols that a plan offers.
+/// Returns the protocols that a plan offers.
 pub(crate) fn offered(tls: &TlsPlan) -> Vec<String> {
     if tls.alpn == TlsPlan::default().alpn {
         return OFFERED.map(str::to_owned).to_vec();

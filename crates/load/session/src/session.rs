@@ -29,46 +29,46 @@ pub struct Env {
     /// Time from the start of the workers' threads to the first due instant: 20 ms, so that they
     /// are ready even on a busy machine.
     pub lead: Nanos,
-    /// Prefixes of the program's own TCP in the plans whose load varies, or `None` if each plan has
+    /// Prefixes of the program's own TCP in the plans whose load varies; `None` if each plan has
     /// one load.
     varied: Option<Vec<PrefixUse>>,
 }
 
-/// See [`Env::lead`].
+/// Default of [`Env::lead`].
 const LEAD: Nanos = Nanos::from_millis(20);
 
 impl Env {
-    /// For sessions that are measured under the load of their plan.
+    /// Returns the state for sessions that are measured under the load of their plan.
     pub fn here() -> Env {
         let environment = host::environment();
         let calibration = Calibration::load(&environment);
         Env { environment, calibration, lead: LEAD, varied: None }
     }
 
-    /// For sessions that are not judged by the capacity of this machine.
+    /// Returns the state for sessions that are not judged by the capacity of this machine.
     pub fn uncalibrated() -> Env {
         let environment = host::environment();
         Env { environment, calibration: None, lead: LEAD, varied: None }
     }
 
-    /// For sessions of these plans, each measured under several loads.
+    /// Returns the state for sessions of these plans, each measured under several loads.
     pub fn varied<'a>(plans: impl IntoIterator<Item = &'a Plan>) -> Env {
         let uses = plans.into_iter().filter_map(own_stack::prefix_use).collect();
         Env { varied: Some(uses), ..Env::here() }
     }
 
-    /// Minimum number of threads for which the devices of the program's own TCP are divided; `None`
-    /// means the plan's.
+    /// Returns the minimum number of threads for which the devices of the program's own TCP are
+    /// divided; `None` for the plan's.
     pub(crate) fn threads_of_sharers(&self, plan: &Plan) -> Option<u32> {
         let uses = self.varied.as_ref()?;
         Some(own_stack::threads_of_sharers(plan, uses))
     }
 }
 
-/// One machine's part of a load.
+/// Part of a load on one machine.
 #[derive(Clone, Debug)]
 pub struct MachinePart {
-    /// One for each worker.
+    /// One part for each worker.
     pub shares: Vec<Share>,
     /// The first instant of the run.
     pub start: Nanos,
@@ -108,7 +108,7 @@ pub struct Session {
     pub(crate) sut: Option<sut::SutTarget>,
     pub(crate) part: Option<MachinePart>,
     pub(crate) captured: Captured,
-    /// If the plan has a token table.
+    /// Tokens, if the plan has a token table.
     pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) first_call: Option<FirstCall>,
     pub(crate) unreachable: bool,
@@ -117,7 +117,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session of a plan for which nothing is prepared.
+    /// Returns a session of a plan for which nothing is prepared.
     pub fn unopened(plan: &Plan, name: &str, env: &Arc<Env>) -> Session {
         let base = Arc::new(plan.clone());
         Session {
@@ -153,7 +153,7 @@ impl Session {
         Session::open_with(plan, &[], name, env)
     }
 
-    /// The same, with servers that the plan does not name.
+    /// Opens a session with servers that the plan does not name.
     ///
     /// # Errors
     /// Fails like [`Session::open`].
@@ -212,7 +212,8 @@ impl Session {
         Ok(())
     }
 
-    /// The same servers under a changed load: cores, limits, bounds and the network are fitted to it.
+    /// Returns the same servers under a changed load: cores, limits, bounds and the network are
+    /// fitted to it.
     ///
     /// # Errors
     /// Fails if the plan exceeds limits, or a network cannot be set up.
@@ -255,7 +256,7 @@ impl Session {
         self.apply_settled();
     }
 
-    /// Notes that messages of responses answer those of requests in order.
+    /// Records that messages of responses answer those of requests in order.
     pub(crate) fn answer_messages(&mut self) {
         self.settled.answers = true;
         self.apply_settled();
@@ -327,17 +328,17 @@ impl Session {
         self.guides_open_sockets = true;
     }
 
-    /// Name as typed, with a password masked.
+    /// Returns the name as typed, with a password masked.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The plan as typed, with the values negotiated with the servers.
+    /// Returns the plan as typed, with the values negotiated with the servers.
     pub fn base(&self) -> &Plan {
         &self.base
     }
 
-    /// The plan as run: bounded by this machine if it has no bounds.
+    /// Returns the plan as run: bounded by this machine if it has no bounds.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.fit.plan
     }
@@ -369,7 +370,7 @@ impl Session {
         self.notes.push(text);
     }
 
-    /// The judge of measurements of this session.
+    /// Returns the judge of measurements of this session.
     pub fn judge(&self) -> Judge {
         Judge::new(&self.fit.placement, self.env.calibration.as_ref())
     }

@@ -14,13 +14,13 @@ pub(crate) struct Settled {
     pub(crate) body: Option<Vec<u8>>,
     /// The method of gRPC calls has a stream.
     pub(crate) has_stream: bool,
-    /// Messages of gRPC responses answer those of requests in order.
+    /// True if messages of gRPC responses answer those of requests in order.
     pub(crate) answers: bool,
     /// Descriptors of gRPC methods that the server sent.
     pub(crate) descriptors: Option<Vec<u8>>,
 }
 
-/// A protocol, as if the plan had named it.
+/// Protocol, as if the plan had named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spoken {
     pub(crate) version: HttpVersion,
@@ -29,7 +29,7 @@ pub(crate) struct Spoken {
 }
 
 impl Settled {
-    /// The plan with the negotiated values.
+    /// Returns the plan with the negotiated values.
     pub(crate) fn applied(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         if let Some(Spoken { version, alpn }) = &self.spoken {

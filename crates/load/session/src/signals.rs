@@ -27,7 +27,7 @@ pub fn install_interrupt() -> std::io::Result<()> {
     catch(signal_hook::consts::SIGINT)
 }
 
-/// By kind: true once a signal was received, so that the next one ends the program.
+/// Flags by kind: true once a signal was received, so that the next one ends the program.
 static ARMED: [OnceLock<Arc<AtomicBool>>; 2] = [OnceLock::new(), OnceLock::new()];
 
 /// Forgets a signal that ended the first part of a command; the second part starts fresh.
@@ -48,7 +48,8 @@ fn catch(signal: i32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Signals of one kind count together: hangups, and all others, which request an end.
+/// Returns the kind of a signal. Signals of one kind count together: hangups, and all others, which
+/// request an end.
 fn kind(signal: i32) -> usize {
     usize::from(signal == signal_hook::consts::SIGHUP)
 }
@@ -73,7 +74,7 @@ pub fn leaving() -> bool {
 }
 
 /// Registers `clean_up` to run before a second signal of a kind ends the program: on a separate
-/// thread, because a handler may do almost nothing. Call it once.
+/// thread, because a handler may do almost nothing. Must be called once.
 pub fn before_exit(clean_up: fn()) -> std::io::Result<()> {
     let shutdowns = std::mem::take(&mut *SHUTDOWNS.lock().unwrap_or_else(PoisonError::into_inner));
     let mut signals = Signals::new(shutdowns.iter().map(|(signal, _)| *signal))?;
@@ -135,7 +136,7 @@ pub fn pause(span: Duration) -> bool {
     caught() == 0
 }
 
-/// The number of the received signal, or 0.
+/// Returns the number of the received signal, or 0.
 pub fn caught() -> usize {
     number().load(Ordering::Relaxed)
 }

@@ -13,7 +13,7 @@ pub enum SocketLoop {
 }
 
 impl SocketLoop {
-    /// Name in reports.
+    /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             SocketLoop::Epoll => "epoll",
@@ -22,13 +22,13 @@ impl SocketLoop {
     }
 }
 
-/// The loop that the plan's connections use on this machine, and a sentence with the reason if it
-/// is not the requested one.
+/// Returns the loop that the plan's connections use on this machine, and a sentence with the reason
+/// if it is not the requested one.
 pub(crate) fn choose(plan: &Plan) -> (SocketLoop, Option<String>) {
     choose_where(plan, net::reactor::probe_ring)
 }
 
-/// `probe`: whether io_uring is available.
+/// Chooses the loop. `probe`: whether io_uring is available.
 fn choose_where(
     plan: &Plan,
     probe: impl FnOnce() -> io::Result<()>,

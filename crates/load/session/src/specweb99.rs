@@ -28,7 +28,8 @@ impl std::fmt::Debug for Posting {
     }
 }
 
-/// The guides of the workers, and the comparison after the run; `None` for other kinds of loads.
+/// Returns the guides of the workers, and the comparison after the run; `None` for other kinds of
+/// loads.
 ///
 /// # Errors
 /// Fails if the server's log cannot be reset: its dynamic pages are missing.
@@ -61,7 +62,7 @@ pub(crate) fn sources(
 }
 
 impl Posting {
-    /// Compares the sent POSTs with the server's log, or `None` if nothing was posted.
+    /// Compares the sent POSTs with the server's log; `None` if nothing was posted.
     pub(crate) fn compare(&self) -> Option<PostFacts> {
         let [_, fetch] = self.load.log_commands()?;
         let sent = self.load.take_posts();

@@ -21,7 +21,7 @@ const INTERVAL: Nanos = Nanos::SECOND;
 /// Timeout of a node exporter.
 const EXPORTER_MAX: Nanos = Nanos::from_secs(5);
 
-/// The watched process.
+/// Process to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SutTarget {
     Process(u32),
@@ -38,7 +38,7 @@ impl std::fmt::Display for SutTarget {
     }
 }
 
-/// `71`, or `http://host:9100/metrics`.
+/// Parses `71`, or `http://host:9100/metrics`.
 ///
 /// # Errors
 /// Fails for text that is neither a process number nor an http URL.
@@ -153,7 +153,7 @@ pub fn watch(
     watch.map(Some).map_err(|why| anyhow::anyhow!("--sut: {why}"))
 }
 
-/// A running watch.
+/// Running watch.
 #[derive(Debug)]
 pub struct SutWatch {
     thread: JoinHandle<SutSeries>,
@@ -198,7 +198,7 @@ impl SutWatch {
         self.begin.send(measure_from).ok();
     }
 
-    /// The last row, and all rows. A last row shorter than a tenth of a second is dropped.
+    /// Returns the last row, and all rows. A last row shorter than a tenth of a second is dropped.
     pub fn end(self) -> SutSeries {
         drop((self.stop, self.begin));
         let gone =

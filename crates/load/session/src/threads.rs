@@ -114,10 +114,10 @@ impl Link for ThreadLink {
 pub(crate) struct WorkerThreads<'a> {
     pub(crate) setup: &'a Arc<Setup>,
     pub(crate) tls: Option<&'a net::tls::Client>,
-    /// A core for each worker, or none for no binding.
+    /// Core for each worker; `None` for no binding.
     pub(crate) cores: &'a [u32],
     pub(crate) network: &'a Network,
-    /// A source of requests for each worker; with several loads, one for each load.
+    /// Source of requests for each worker; with several loads, one for each load.
     pub(crate) sources: Vec<RequestSource>,
 }
 
@@ -188,7 +188,7 @@ struct Started {
     threads: Vec<JoinHandle<std::io::Result<()>>>,
 }
 
-/// One load on one core, and the source of its requests.
+/// One load on one core, with the source of its requests.
 struct CoreLoad {
     setup: Arc<Setup>,
     source: Option<RequestSource>,
@@ -258,7 +258,8 @@ impl WorkerThreads<'_> {
     }
 }
 
-/// Number of connections that worker `id` holds, and their servers; `None` if none are held.
+/// Returns the number of connections that worker `id` holds, and their servers; `None` if none are
+/// held.
 fn part_held(setup: &Setup, id: u32) -> Option<HeldCount> {
     let all = setup.plan.connection.idle?;
     let (each, more) = (all / setup.workers, all % setup.workers);
@@ -351,7 +352,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Share of its core that each worker used; 0 before anything was measured.
+    /// Returns the share of its core that each worker used; 0 before anything was measured.
     fn busy(&self) -> Vec<f64> {
         let share = |(busy, wall): &(Nanos, Nanos)| {
             if wall.is_zero() { 0.0 } else { busy.as_secs_f64() / wall.as_secs_f64() }

@@ -26,7 +26,7 @@ fn now() -> Nanos {
 }
 
 impl Session {
-    /// Requests the tokens that the plan's calls need now. It blocks.
+    /// Requests the tokens that the plan's calls need now; blocks.
     ///
     /// # Errors
     /// Fails if the token endpoint issues no token.
@@ -67,7 +67,7 @@ impl Session {
         Ok(())
     }
 
-    /// The plan for a single exchange, with the current token as its login.
+    /// Returns the plan for a single exchange, with the current token as its login.
     pub(crate) fn authorized(&self, plan: &Arc<Plan>) -> Arc<Plan> {
         let value = self.tokens.as_ref().and_then(|tokens| tokens.authorization());
         let token = value.as_deref().and_then(|value| value.strip_prefix("Bearer "));

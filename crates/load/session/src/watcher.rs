@@ -38,10 +38,10 @@ pub trait Watcher {
 }
 
 /// Ends a load that is no longer watched. Every worker checks it before it issues a call, so that a
-/// worker that was frozen for too long issues nothing when it resumes.
+/// worker that was frozen for too long issues none when it resumes.
 #[derive(Debug)]
 pub struct Lease {
-    /// The maximum silence.
+    /// Maximum silence.
     most: Nanos,
     heard: AtomicU64,
     /// Ends the lease: the part belongs to another agent from this instant on.
@@ -72,7 +72,7 @@ impl Lease {
         !self.is_broken()
     }
 
-    /// Ends the lease: nothing is issued from the instant `at` on, whatever messages arrive.
+    /// Ends the lease: no calls are issued from the instant `at` on, whatever messages arrive.
     pub fn end(&self, at: Nanos) {
         self.end.fetch_min(at.0, Ordering::Relaxed);
     }
@@ -85,7 +85,7 @@ impl Lease {
 /// Parts of the load that the workers of an agent take over while they run.
 #[derive(Debug, Default)]
 pub struct Takeovers {
-    /// By worker.
+    /// Parts by worker.
     parts: Mutex<Vec<Vec<LateShare>>>,
     /// True once a part exists; before that, workers check only this.
     given: AtomicBool,
@@ -103,7 +103,7 @@ impl Takeovers {
         self.given.store(true, Ordering::Release);
     }
 
-    /// The worker's parts after the first `taken` ones.
+    /// Returns the worker's parts after the first `taken` ones.
     pub(crate) fn part(&self, worker: u32, taken: usize) -> Option<LateShare> {
         if !self.given.load(Ordering::Acquire) {
             return None;

@@ -28,7 +28,7 @@ impl Watcher for Watchers {
         self.0.iter_mut().for_each(|watcher| watcher.row(row));
     }
 
-    /// Every watcher is notified; the first error is returned.
+    /// Notifies every watcher; returns the first error.
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
         let mut result = Ok(());
         for watcher in &mut self.0 {
@@ -62,7 +62,7 @@ impl Watcher for Watchers {
         self.0.iter_mut().for_each(|watcher| watcher.end());
     }
 
-    /// Every watcher is closed; the first error is returned.
+    /// Closes every watcher; returns the first error.
     fn close(&mut self) -> anyhow::Result<()> {
         let mut closed = Ok(());
         for watcher in &mut self.0 {
