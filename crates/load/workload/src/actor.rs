@@ -40,9 +40,9 @@ pub struct ActedCall {
     pub url: Url,
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
-    /// Expected statuses; empty: those of the plan.
+    /// Expected statuses; empty for those of the plan.
     pub statuses: Vec<u16>,
-    /// Action on the user's WebSocket, with the body as its message, or `None` if the call is a
+    /// Action on the user's WebSocket, with the body as its message; `None` if the call is a
     /// request.
     pub socket: Option<Arc<SocketCall>>,
 }
@@ -73,7 +73,7 @@ pub struct ActorTurn {
     pub action: ActorAction,
 }
 
-/// The program of one journey, for the users of one worker.
+/// Program of one journey, for the users of one worker.
 pub trait Actor: std::fmt::Debug + Send {
     /// Begins an iteration of a user. The user's previous state is dropped.
     fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn;

@@ -20,7 +20,7 @@ pub enum Step {
     Pause {
         wait: Nanos,
     },
-    /// The user makes no call before one of its [simultaneous](Guide::makes_simultaneous_calls)
+    /// The user makes no call until one of its [simultaneous](Guide::makes_simultaneous_calls)
     /// calls has ended.
     Await,
     /// The idle connections of a user with [simultaneous](Guide::makes_simultaneous_calls) calls are
@@ -51,7 +51,7 @@ pub struct CallEnd<'a> {
     /// bodies](Guide::keeps_bodies), and is cut off at 16 MiB.
     pub head: &'a [u8],
     pub body: &'a [u8],
-    /// Of the call's template.
+    /// Lane of the call's template.
     pub lane: u32,
 }
 
@@ -69,7 +69,7 @@ pub struct WholeResponse<'a> {
     pub now: Nanos,
 }
 
-/// The users of one worker, identified by their numbers across all workers.
+/// Users of one worker, identified by their numbers across all workers.
 pub trait Guide: std::fmt::Debug + Send {
     /// Returns whether the guide needs bodies; called once, before the run.
     fn keeps_bodies(&self) -> bool;
@@ -95,28 +95,28 @@ pub trait Guide: std::fmt::Debug + Send {
         false
     }
 
-    /// Its users may have several calls in flight: the guide is asked for the next step after each
-    /// call that it starts, until it returns no call, and may be asked before a pause is over.
-    /// Only for closed loads; called once.
+    /// Permits several calls of a user in flight: the guide is asked for the next step after each
+    /// call that it starts, until it returns no call, and may be asked before a pause is over. Only
+    /// for closed loads; called once.
     fn makes_simultaneous_calls(&self) -> bool {
         false
     }
 
-    /// Passes on the values that a user captured or was given: they may be secrets, and are masked
-    /// in responses that are shown.
+    /// Reports the values that a user captured or was given: they may be secrets, and are masked in
+    /// responses that are shown.
     fn secrets(&self, _user: u64, _add: &mut dyn FnMut(&str)) {}
 
     /// Returns its observations since the last call.
     fn report(&mut self, _hear: &mut dyn FnMut(Remark)) {}
 
-    /// The user's next action. `now` is on the clock of samples.
+    /// Returns the user's next action. `now` is on the clock of samples.
     fn next(&mut self, user: u64, now: Nanos) -> Step;
 
     /// Notifies the guide that a call of the user has ended. The note is added to its record.
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
-    /// A WebSocket of the user, by its number, has ended, and these messages wait for a call: each
-    /// begins with its [opcode](crate::opcode).
+    /// Handles the end of the user's WebSocket with this number, for which these messages wait for
+    /// a call: each begins with its [opcode](crate::opcode).
     fn socket_ended(&mut self, _user: u64, _socket: u32, _left: Vec<Vec<u8>>) {}
 
     /// Takes back the request of a call that has ended; another request may use its memory.

@@ -42,7 +42,7 @@ struct HtmlNode {
     content: NodeContent,
 }
 
-/// The tree of a page.
+/// Tree of the page.
 #[derive(Debug)]
 pub(crate) struct HtmlTree {
     nodes: Vec<HtmlNode>,
@@ -122,7 +122,7 @@ impl HtmlTree {
         }
     }
 
-    /// Puts a node without a parent into `parent`, before one of its children or last.
+    /// Inserts a node without a parent into `parent`, before one of its children or last.
     fn insert(&mut self, parent: NodeId, next: Option<NodeId>, id: NodeId) {
         let before = match next {
             Some(next) => self.node(next).and_then(|next| next.before),
@@ -191,7 +191,7 @@ impl HtmlSink {
         Handle { id, name: self.nothing.clone() }
     }
 
-    /// Puts a node or a text into `parent`, before one of its children or last.
+    /// Inserts a node or a text into `parent`, before one of its children or last.
     fn put(&self, parent: NodeId, next: Option<NodeId>, child: NodeOrText<Handle>) {
         let room = parent < NODES_MAX && next.is_none_or(|next| next < NODES_MAX);
         let id = match child {
@@ -224,7 +224,7 @@ impl HtmlSink {
     }
 }
 
-/// An attribute's name as written in a page.
+/// Returns an attribute's name as written in a page.
 fn written(name: &QualName) -> String {
     match &name.prefix {
         Some(prefix) if !prefix.is_empty() => format!("{prefix}:{}", name.local),

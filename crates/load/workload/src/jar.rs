@@ -32,8 +32,8 @@ impl CookieId {
     }
 }
 
-/// RFC 6265 §6.1 recommends at least 50 per domain and 3,000 in total; one user of one site needs
-/// few.
+/// Maximum number of cookies. RFC 6265 §6.1 recommends at least 50 per domain and 3,000 in total;
+/// one user of one site needs few.
 const COOKIES_MAX: usize = 200;
 
 impl Jar {
@@ -94,9 +94,9 @@ impl Jar {
         self.used
     }
 
-    /// The value of the `Cookie` field for a request to `url`; `None` without cookies. Cookies with
-    /// longer paths come first, and those with paths of equal length in order of creation (RFC 6265
-    /// §5.4).
+    /// Returns the value of the `Cookie` field for a request to `url`; `None` without cookies.
+    /// Cookies with longer paths come first, and those with paths of equal length in order of
+    /// creation (RFC 6265 §5.4).
     pub fn header(&self, url: &Url) -> Option<String> {
         let mut cookies = self.store.matches(url);
         if cookies.len() > 1 {
@@ -113,7 +113,7 @@ impl Jar {
     }
 }
 
-/// The date of the last Expires attribute that has one.
+/// Returns the date of the last Expires attribute that has one.
 fn expires(set_cookie: &str) -> Option<time::OffsetDateTime> {
     let attributes =
         set_cookie.split(';').skip(1).filter_map(|attribute| attribute.split_once('='));

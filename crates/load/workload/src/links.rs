@@ -44,7 +44,7 @@ pub enum Use {
     Refresh,
 }
 
-/// A URL in a page.
+/// URL in a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The element's name in lowercase: `img`.
@@ -56,8 +56,8 @@ pub struct Link {
     pub url: Url,
 }
 
-/// The URLs of a page in document order, with repetitions. `base`: the page's own URL, until a
-/// `base` element overrides it. Invalid URLs are skipped, and so are comments and scripts.
+/// Returns the URLs of a page in document order, with repetitions. `base`: the page's own URL,
+/// until a `base` element overrides it. Invalid URLs are skipped, and so are comments and scripts.
 pub fn links(html: &[u8], base: &Url) -> Vec<Link> {
     let mut base = base.clone();
     let mut stated = false;
@@ -96,7 +96,7 @@ pub fn links(html: &[u8], base: &Url) -> Vec<Link> {
     found
 }
 
-/// The URLs of one element, as written.
+/// Returns the URLs of one element, as written.
 fn references(element: &str, tag: &StartTag<()>) -> Vec<(Use, String)> {
     match element {
         "link" => {
@@ -115,7 +115,7 @@ fn references(element: &str, tag: &StartTag<()>) -> Vec<(Use, String)> {
     }
 }
 
-/// The URL of `<meta http-equiv="refresh" content="5; url=/next">`.
+/// Returns the URL of `<meta http-equiv="refresh" content="5; url=/next">`.
 fn refresh(tag: &StartTag<()>) -> Option<String> {
     let what = attribute(tag, "http-equiv")?;
     let content = attribute(tag, "content").filter(|_| what.eq_ignore_ascii_case("refresh"))?;

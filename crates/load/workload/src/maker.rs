@@ -12,8 +12,8 @@ pub struct MadeRequest {
 
 /// Makes the content of the requests of one worker's calls.
 pub trait RequestMaker: std::fmt::Debug + Send {
-    /// Content of call `index`, counted across all workers, or `None` if it cannot be made, and the
-    /// call fails. `now` is on the clock of samples.
+    /// Returns the content of call `index`, counted across all workers; `None` if it cannot be
+    /// made, and the call fails. `now`: on the clock of samples.
     fn make(&mut self, index: u64, now: Nanos) -> Option<MadeRequest>;
 }
 

@@ -20,8 +20,8 @@ pub struct Arrivals {
     pub peak: u64,
     /// Variance over mean: 1 for a Poisson process, more for bursts.
     pub dispersion: f64,
-    /// H of a self-similar process from the slope of the variance–time plot: 0.5 for a Poisson
-    /// process; `None` below ten minutes.
+    /// Returns H of a self-similar process from the slope of the variance–time plot: 0.5 for a
+    /// Poisson process; `None` below ten minutes.
     pub hurst: Option<f64>,
 }
 
@@ -200,7 +200,7 @@ mod tests {
         (a - b).abs() <= 1e-9 * b.abs().max(1.0)
     }
 
-    /// The reference: the same with all values in memory.
+    /// Returns the reference: the same with all values in memory.
     fn reference(counts: &[f64]) -> (f64, Option<f64>) {
         let mean = counts.iter().sum::<f64>() / counts.len() as f64;
         let hurst = variance_time(counts, HURST_SECONDS as usize).map(|found| found.hurst);

@@ -61,7 +61,7 @@ pub enum Model {
     Open,
     /// Visits are long: ten requests or more.
     Closed,
-    /// Neither.
+    /// Neither an open nor a closed load.
     PartlyOpen,
 }
 
@@ -244,8 +244,8 @@ impl Visits {
     }
 }
 
-/// Sizes by their first 12 binary digits, which is exact below 4 KiB and within 0.05 % above: the
-/// number of cells is bounded, however long the log is.
+/// Sizes by their first 12 binary digits, which is exact below 4 KiB and within 0.05 % above. The
+/// number of cells is bounded for a log of any length.
 #[derive(Debug, Default)]
 struct Sizes {
     cells: BTreeMap<u32, u64>,
@@ -259,7 +259,7 @@ impl Sizes {
         self.sum += times;
     }
 
-    /// Quantile of the sizes; 0 without sizes.
+    /// Returns the quantile of the sizes; 0 without sizes.
     fn at(&self, share: f64) -> u64 {
         let row = ((self.sum as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
@@ -282,7 +282,7 @@ struct Ranks {
 }
 
 impl Ranks {
-    /// All kept targets; or, for a sample, the most requested ones, and the others with their
+    /// Returns all kept targets or, for a sample, the most requested ones and the others with their
     /// weight.
     fn of(sampled: &Sampled<u64>, popular: Option<&Frequent>) -> Ranks {
         let weight = sampled.weight();
@@ -308,7 +308,7 @@ impl Ranks {
         Ranks { falling, targets, unknown }
     }
 
-    /// Exponent by least squares, in which each target has the same weight.
+    /// Returns the exponent by least squares, in which each target has the same weight.
     fn zipf(&self) -> Option<f64> {
         let (mut rank, mut points) = (0.0, Vec::new());
         for (count, weight) in self.falling.iter().take_while(|(count, _)| *count >= COUNT_MIN) {
@@ -321,7 +321,7 @@ impl Ranks {
         (rank >= RANKS_MIN && slope.is_finite()).then_some(slope)
     }
 
-    /// Share of the requests for the top tenth, and its standard error.
+    /// Returns the share of the requests for the top tenth, and its standard error.
     fn top_tenth(&self, requests: u64) -> (f64, f64) {
         let mut left = self.targets.div_ceil(10);
         let (mut sum, mut variance) = (0.0, 0.0);
@@ -341,7 +341,7 @@ impl Ranks {
     }
 }
 
-/// Slope of a line through the points (x, y, weight), by least squares.
+/// Returns the slope of a line through the points (x, y, weight), by least squares.
 fn weighted_slope(points: &[(f64, f64, f64)]) -> f64 {
     let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
     let weights = sum(&|point| point.2);
@@ -532,8 +532,8 @@ mod tests {
         );
     }
 
-    /// Popularity by a power law, and users with visits of 1 to 20 requests; a returning user makes
-    /// another visit.
+    /// Returns popularity by a power law, and users with visits of 1 to 20 requests; a returning
+    /// user makes another visit.
     fn of_many(requests: u32) -> impl Iterator<Item = Entry> {
         let mut stream = Seed(9).stream(Purpose::Targets, 0);
         let (mut client, mut left) = (0, 0);

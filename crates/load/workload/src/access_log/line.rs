@@ -36,8 +36,8 @@ const COMMON_TIME: &[FormatItem<'_>] = format_description!(
      [offset_hour sign:mandatory][offset_minute]"
 );
 
-/// A line without leading marks: a byte order mark, and the NUL bytes that a file system leaves
-/// where a log was not written to disk before a crash, or was truncated while open.
+/// Returns a line without leading marks: a byte order mark, and the NUL bytes that a file system
+/// leaves where a log was not written to disk before a crash, or was truncated while open.
 pub(crate) fn without_marks(line: &str) -> &str {
     line.trim_start_matches(['\u{feff}', '\0'])
 }
@@ -118,8 +118,8 @@ fn request_line(line: &str) -> Result<(String, String), LineError> {
     }
 }
 
-/// A method and a target as sent: a target in absolute form loses its server, a blank becomes
-/// `%20`, and an escape of nginx and Apache (`\xC3`) `%C3`.
+/// Returns a method and a target as sent: a target in absolute form loses its server, a blank
+/// becomes `%20`, and an escape of nginx and Apache (`\xC3`) `%C3`.
 fn sendable(method: &str, target: &str) -> Result<(String, String), LineError> {
     let token = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
     let path = match target.split_once("://") {
@@ -205,7 +205,7 @@ fn text<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
     first(object, names).and_then(Value::as_str)
 }
 
-/// A number, or a numeric text: nginx quotes all values.
+/// Returns a number, or a numeric text: nginx quotes all values.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

@@ -20,9 +20,9 @@ pub struct Access {
     pub at: Nanos,
     /// Number of the client, in the order of the clients' first requests.
     pub client: u32,
-    /// A row of [`Log::asks`].
+    /// Row of [`Log::asks`].
     pub ask: u32,
-    /// Size of the body that was sent; 4 GiB and more count as one byte less than 4 GiB.
+    /// Size of the sent body; 4 GiB and more count as one byte less than 4 GiB.
     pub bytes: u32,
     pub status: u16,
 }
@@ -33,7 +33,7 @@ pub struct ClientVisit {
     pub rows: Vec<u32>,
 }
 
-/// A log that was read.
+/// Parsed log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     pub asks: Vec<LoggedRequest>,
@@ -62,7 +62,7 @@ pub struct LogReader {
     log: Log,
     clients: HashMap<String, u32>,
     asks: HashMap<LoggedRequest, u32>,
-    /// Selected methods; empty: all.
+    /// Selected methods; empty for all.
     methods: Vec<String>,
     lines: u64,
 }
@@ -143,14 +143,14 @@ impl LogReader {
 }
 
 impl Log {
-    /// Time from the first request to the last.
+    /// Returns the time from the first request to the last.
     pub fn span(&self) -> Nanos {
         self.accesses.last().map_or(Nanos::ZERO, |access| access.at)
     }
 
-    /// Requests in each whole cell of time. The last cell, in which the log may end, is omitted; if
-    /// the log's clock counts whole seconds, so is the first, in which it may begin. Empty for more
-    /// than a hundred million cells.
+    /// Returns the requests in each whole cell of time. The last cell, in which the log may end, is
+    /// omitted; if the log's clock counts whole seconds, so is the first, in which it may begin.
+    /// Empty for more than a hundred million cells.
     pub fn cells(&self, cell: Nanos) -> Vec<u64> {
         let whole = self.span().0 / cell.0.max(1);
         if whole > CELLS_MAX {
@@ -166,8 +166,8 @@ impl Log {
         counts.split_off(first)
     }
 
-    /// Each client's requests, split where it requested nothing for longer than `pause`; ordered by
-    /// start time.
+    /// Returns each client's requests, split where it requested nothing for longer than `pause`;
+    /// ordered by start time.
     pub fn visits(&self, pause: Nanos) -> Vec<ClientVisit> {
         let mut visits: Vec<ClientVisit> = Vec::new();
         let mut open: HashMap<u32, usize> = HashMap::new();

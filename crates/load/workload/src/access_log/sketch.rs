@@ -9,7 +9,7 @@ pub(crate) const KEPT_MAX: usize = 229_000;
 /// Number of most frequent items that are kept after each cut; twice as many before it.
 const FREQUENT: usize = 4_096;
 
-/// The same hash in every run, so that a log is always described alike.
+/// Returns a hash that is the same in every run, so that a log is always described alike.
 pub(crate) fn hash(thing: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     thing.hash(&mut hasher);
@@ -36,7 +36,7 @@ impl<V: Default> Sampled<V> {
         level == 0 || hash >> (64 - level.min(63)) == 0
     }
 
-    /// The value of an item; `None` if it is not in the sample.
+    /// Returns the value of an item; `None` if it is not in the sample.
     pub(crate) fn of(&mut self, hash: u64) -> Option<&mut V> {
         if !Self::is_sampled(hash, self.level) {
             return None;
@@ -52,7 +52,7 @@ impl<V: Default> Sampled<V> {
         Some(self.kept.entry(hash).or_default())
     }
 
-    /// Number of items that each item in the sample represents: 1 while all are kept.
+    /// Returns the number of items that each item in the sample represents: 1 while all are kept.
     pub(crate) fn weight(&self) -> u64 {
         1 << self.level.min(63)
     }
@@ -61,7 +61,7 @@ impl<V: Default> Sampled<V> {
         self.kept.iter().map(|(hash, value)| (*hash, value))
     }
 
-    /// The number of distinct items, and its standard error as a share of it.
+    /// Returns the number of distinct items, and its standard error as a share of it.
     pub(crate) fn count(&self) -> (u64, f64) {
         let kept = self.kept.len() as u64;
         let error = if self.level == 0 { 0.0 } else { 1.0 / (kept.max(1) as f64).sqrt() };

@@ -26,12 +26,12 @@ pub struct FitModel {
     pub top: u64,
 }
 
-/// All compared properties.
+/// Compared properties.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fit {
     pub checks: Vec<FitCheck>,
     pub plots: Vec<Plot>,
-    /// The reason why there are no requests of the model to compare with.
+    /// Reason why there are no requests of the model to compare with.
     pub no_reference: Option<SequenceError>,
 }
 
@@ -45,7 +45,7 @@ pub struct FitCheck {
     pub count: u64,
     pub anderson: Option<SubSamples>,
     pub lambda: Option<Lambda>,
-    /// The bound of λ².
+    /// Bound of λ².
     pub lambda_max: f64,
     pub figures: Vec<FitFigure>,
     /// Reasons why it does not fit, one sentence each; empty if it fits.
@@ -101,7 +101,7 @@ pub struct Plot {
 
 /// Bound of λ²: above it is another law, with relative differences of 22 % in the mean square.
 pub const LAMBDA_MAX: f64 = 0.05;
-/// The same for counts by rank: a truncated sequence has less at the end.
+/// Bound for counts by rank: a truncated sequence has less at the end.
 pub const RANKS_LAMBDA_MAX: f64 = 0.1;
 /// Sub-samples of the test, values in each, and the number that may be above the bound of 5 %: of
 /// 100 samples of the law itself more are, once in a thousand times (a binomial).
@@ -185,7 +185,7 @@ impl FitCheck {
         }
     }
 
-    /// A figure that must lie within `1/factor` and `factor` times the model's.
+    /// Checks that a figure lies within `1/factor` and `factor` times the model's.
     fn within(&mut self, name: &str, found: f64, model: f64, factor: f64, kind: FigureUnit) {
         self.figure(name, found, model, kind);
         let ratio = found / model;
@@ -217,7 +217,7 @@ fn sub_samples(values: &[f64], law: &Law, seed: Seed) -> Option<SubSamples> {
     Some(SubSamples { whole, samples: SAMPLES, size: SAMPLE_SIZE, rejected })
 }
 
-/// The quantile at this share; `sorted` is not empty.
+/// Returns the quantile at this share; `sorted` is not empty.
 fn at<T: Copy>(sorted: &[T], share: f64) -> T {
     let row = (sorted.len() as f64 * share).ceil() as usize;
     sorted[row.saturating_sub(1).min(sorted.len() - 1)]
@@ -230,7 +230,7 @@ fn places(low: f64, high: f64) -> Vec<f64> {
     (0..PLACES).map(|place| low * (step * place as f64).exp()).collect()
 }
 
-/// The share of ascending values above each place.
+/// Returns the share of ascending values above each place.
 fn above(sorted: &[f64], places: &[f64]) -> Vec<Option<f64>> {
     let share = |place: &f64| {
         let above = sorted.len() - sorted.partition_point(|value| value <= place);
@@ -239,7 +239,7 @@ fn above(sorted: &[f64], places: &[f64]) -> Vec<Option<f64>> {
     places.iter().map(share).collect()
 }
 
-/// The log-log plot of P(X > x), in which a Pareto tail is a line of slope −a.
+/// Returns the log-log plot of P(X > x), in which a Pareto tail is a line of slope −a.
 fn llcd(
     id: &'static str,
     title: &'static str,

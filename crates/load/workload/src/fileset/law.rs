@@ -21,7 +21,7 @@ impl Law {
         Law::UpTo { law: Box::new(self), max }
     }
 
-    /// P(X ≤ x), 0..=1.
+    /// Returns P(X ≤ x), 0..=1.
     pub fn cdf(&self, x: f64) -> f64 {
         match self {
             _ if x <= 0.0 => 0.0,
@@ -52,8 +52,8 @@ impl Law {
         }
     }
 
-    /// The quantile at the share `p`, inside (0, 1). Mixtures have no closed form: their quantile
-    /// is found by bisection.
+    /// Returns the quantile at the share `p`, inside (0, 1). Mixtures have no closed form: their
+    /// quantile is found by bisection.
     pub fn quantile(&self, p: f64) -> f64 {
         match self {
             Law::Lognormal { m, s } => (m + s * standard().inverse_cdf(p)).exp(),
@@ -97,7 +97,7 @@ mod tests {
         assert!((value / wanted - 1.0).abs() <= share, "{value} is not {wanted}");
     }
 
-    /// The mean as the integral of P(X > x) over a grid of logarithms.
+    /// Returns the mean as the integral of P(X > x) over a grid of logarithms.
     fn mean(law: &Law) -> f64 {
         const STEP: f64 = 1e-3;
         let above = |row: i32| {

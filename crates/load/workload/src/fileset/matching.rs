@@ -3,8 +3,8 @@
 use crate::fileset::Law;
 use std::collections::BTreeMap;
 
-/// Number of requests for the file of each rank: ⌊top/rank⌋, as SURGE's generator computes Zipf's
-/// law.
+/// Returns the number of requests for the file of each rank: ⌊top/rank⌋, as SURGE's generator
+/// computes Zipf's law.
 pub fn zipf_counts(files: usize, top: u64) -> Vec<u64> {
     (1..=files as u64).map(|rank| top / rank).collect()
 }
@@ -36,7 +36,7 @@ pub fn matched(sizes: &[u64], counts: &[u64], target: &Law) -> Vec<u64> {
     given
 }
 
-/// The key nearest to `wanted`; the smaller of two that are equally near.
+/// Returns the key nearest to `wanted`; the smaller of two that are equally near.
 fn nearest(unused: &BTreeMap<u64, usize>, wanted: u64) -> u64 {
     let below = unused.range(..=wanted).next_back().map(|(count, _)| *count);
     let above = unused.range(wanted..).next().map(|(count, _)| *count);

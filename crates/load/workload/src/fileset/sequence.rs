@@ -17,7 +17,7 @@ pub enum Matching {
     Requests,
 }
 
-/// One step of a user: a file, or a page with its embedded files, then a pause.
+/// Step of a user: a file, or a page with its embedded files, then a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceStep<'a> {
     sequence: &'a Sequence,
@@ -53,7 +53,7 @@ pub struct SequenceOptions {
     pub matching: Matching,
     /// Draws OFF times; SURGE only.
     pub off_times: bool,
-    /// Total number of requests; `None` means as many as SURGE's counts give, 100,000 for other
+    /// Total number of requests; `None` for as many as SURGE's counts give, 100,000 for other
     /// models.
     pub requests: Option<u64>,
 }
@@ -184,7 +184,7 @@ fn of_surge(
     Ok(Sequence { paths, objects, steps, offs, connections: Vec::new() })
 }
 
-/// Steps up to this many requests; the last object is cut to fit.
+/// Returns steps up to this number of requests; the last object is cut to fit.
 fn cut(order: &[u32], objects: &[Vec<u32>], requests: u64) -> Vec<(u32, u32)> {
     let mut left = requests;
     let steps = order.iter().map_while(|object| {
@@ -195,7 +195,7 @@ fn cut(order: &[u32], objects: &[Vec<u32>], requests: u64) -> Vec<(u32, u32)> {
     steps.collect()
 }
 
-/// The count of each file, by row of the set.
+/// Returns the count of each file, by row of the set.
 fn popularity(files: &Files, options: &SequenceOptions, seed: Seed) -> Vec<u64> {
     let mut counts = zipf_counts(files.sizes.len(), options.top);
     if options.matching == Matching::Requests {
@@ -235,7 +235,7 @@ impl Sequence {
         (0..self.steps.len()).map(|index| self.step(index))
     }
 
-    /// Requests of all steps.
+    /// Returns the number of requests of all steps.
     pub fn requests(&self) -> u64 {
         self.steps.iter().map(|(_, files)| u64::from(*files)).sum()
     }
@@ -250,8 +250,8 @@ impl Sequence {
         }
     }
 
-    /// The steps of each session: of each connection, if the model defines them; otherwise dealt in
-    /// turn to this many users, at least 1.
+    /// Returns the steps of each session: of each connection, if the model defines them; otherwise
+    /// dealt in turn to this number of users, at least 1.
     pub fn sessions(&self, users: usize) -> Vec<Vec<SequenceStep<'_>>> {
         if self.connections.is_empty() {
             let users = users.clamp(1, self.steps.len().max(1));
@@ -269,12 +269,12 @@ impl Sequence {
 }
 
 impl<'a> SequenceStep<'a> {
-    /// Rows of the file set, the page first; missing targets follow the set's last row.
+    /// Returns the rows of the file set, the page first; missing targets follow the set's last row.
     pub(crate) fn rows(self) -> impl Iterator<Item = u32> + 'a {
         self.files.iter().copied()
     }
 
-    /// Requested paths, the page first; without a leading slash.
+    /// Returns requested paths, the page first, without a leading slash.
     pub fn paths(self) -> impl Iterator<Item = &'a str> {
         let paths = &self.sequence.paths;
         self.files.iter().map(|row| paths[*row as usize].as_str())

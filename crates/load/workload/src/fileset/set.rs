@@ -4,13 +4,13 @@ use crate::fileset::FileContent;
 use std::collections::HashMap;
 use units::Seed;
 
-/// One file of a set.
+/// File of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// Path relative to the root of the server, with `/` between its parts, without a leading
     /// slash.
     pub path: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -32,7 +32,7 @@ impl FileSet {
         &self.files
     }
 
-    /// Total size of all files in bytes.
+    /// Returns the total size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
     }

@@ -26,12 +26,12 @@ const DIRECTORIES_MAX: u64 = 20_000;
 /// Default number of connections of the standard set.
 const CONNECTIONS: u64 = 100;
 
-/// All names, as typed.
+/// Names, as typed.
 pub const NAMES: &str = "surge-like[:files=N], specweb99-like[:connections=N|:directories=N], \
                          webstone-like or webbench-like[:files=N]";
 
 impl Spec {
-    /// `surge-like`, `surge-like:files=500`, `specweb99-like:connections=1000`, …
+    /// Parses `surge-like`, `surge-like:files=500`, `specweb99-like:connections=1000`, …
     ///
     /// # Errors
     /// Fails if there is no such set or size, or the size is out of range.

@@ -19,7 +19,7 @@ use units::{Seed, Stream};
 
 const CLASSES: usize = 4;
 const FILES_PER_CLASS: usize = 9;
-/// Bytes of the files of class 0; the other classes have 1 to 9 KiB, 10 KiB, 100 KiB.
+/// Size of the files of class 0 in bytes; the other classes have 1 to 9 KiB, 10 KiB, 100 KiB.
 const CLASS_0: [u64; FILES_PER_CLASS] = [102, 204, 307, 409, 512, 614, 716, 819, 921];
 /// Shares of the classes, in percent.
 const CLASS_SHARES: [f64; CLASSES] = [35.0, 50.0, 14.0, 1.0];
@@ -27,17 +27,17 @@ const CLASS_SHARES: [f64; CLASSES] = [35.0, 50.0, 14.0, 1.0];
 const FILE_SHARES: [f64; FILES_PER_CLASS] = [3.9, 5.9, 8.8, 17.7, 35.3, 11.8, 7.1, 5.0, 4.4];
 /// Requests per kept-alive connection: minimum and maximum.
 const CALLS: (u64, u64) = (5, 15);
-/// Share of connections that carry one request.
+/// Share of connections with one request.
 const SINGLE_SHARE: f64 = 0.3;
 
-/// Number of directories for this many simultaneous connections: 25 + (400,000/122,000 ·
-/// connections)/5, truncated. From the benchmark's white paper, cited from memory: a default, not a
-/// requirement.
+/// Returns the number of directories for this many simultaneous connections: 25 + (400,000/122,000
+/// · connections)/5, truncated. From the benchmark's white paper, cited from memory: a default, not
+/// a requirement.
 pub fn directories(connections: u64) -> u64 {
     25 + (400_000.0 / 122_000.0 * connections as f64 / 5.0) as u64
 }
 
-/// Bytes of file `file` (0 to 8) of class `class` (0 to 3).
+/// Returns the number of bytes of file `file` (0 to 8) of class `class` (0 to 3).
 pub fn size(class: usize, file: usize) -> u64 {
     match class {
         0 => CLASS_0[file],
@@ -45,14 +45,14 @@ pub fn size(class: usize, file: usize) -> u64 {
     }
 }
 
-/// One file of the set by its numbers.
+/// File of the set, by its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileName {
     /// Number of the directory, from 0 to [`DIRECTORY_MAX`].
     pub directory: u32,
-    /// 0 to 3.
+    /// Class, 0 to 3.
     pub class: u8,
-    /// 0 to 8.
+    /// File, 0 to 8.
     pub file: u8,
 }
 
@@ -77,7 +77,7 @@ impl FileName {
         known.then_some(name)
     }
 
-    /// The file in a row of the set.
+    /// Returns the file in a row of the set.
     pub(crate) fn of_row(row: usize) -> FileName {
         FileName {
             directory: (row / (CLASSES * FILES_PER_CLASS)) as u32,
@@ -86,7 +86,7 @@ impl FileName {
         }
     }
 
-    /// In bytes.
+    /// Returns the size in bytes.
     pub fn size(self) -> u64 {
         size(usize::from(self.class), usize::from(self.file))
     }
@@ -152,7 +152,7 @@ impl Choice {
         Choice { directories: weights.collect() }
     }
 
-    /// The next requested file.
+    /// Returns the next requested file.
     pub fn file(&self, stream: &mut Stream) -> FileName {
         FileName::of_row(self.row(stream))
     }

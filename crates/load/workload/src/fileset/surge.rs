@@ -29,7 +29,7 @@ const OFF_MAX: f64 = 1_800.0;
 impl Group {
     pub const ALL: [Group; 3] = [Group::Base, Group::Embedded, Group::Loner];
 
-    /// Share of all files, 0..=1.
+    /// Returns the share of all files, 0..=1.
     pub fn share(self) -> f64 {
         match self {
             Group::Base => BASE_SHARE,
@@ -38,7 +38,7 @@ impl Group {
         }
     }
 
-    /// The size law, in bytes. The law of the loners is a fit of two lognormal laws to the
+    /// Returns the size law, in bytes. The law of the loners is a fit of two lognormal laws to the
     /// published sample; the others are the generator's constants.
     pub fn sizes(self) -> Law {
         let lognormal = |m, s| Law::Lognormal { m, s }.up_to(SIZE_MAX);
@@ -55,23 +55,24 @@ impl Group {
     }
 }
 
-/// The law of requested sizes in the paper of 1998, in bytes: Pareto, k = 1000, a = 1.
+/// Returns the law of requested sizes in the paper of 1998, in bytes: Pareto, k = 1000, a = 1.
 pub fn request_sizes() -> Law {
     Law::Pareto { k: 1000.0, a: 1.0 }
 }
 
-/// Number of files in an object, including the page: Pareto, k = 2, a = 1.245, truncated at 150 and
-/// to an integer.
+/// Returns the number of files in an object, including the page: Pareto, k = 2, a = 1.245,
+/// truncated at 150 and to an integer.
 pub fn object_files() -> Law {
     Law::Pareto { k: 2.0, a: 1.245 }.up_to(OBJECT_FILES_MAX)
 }
 
-/// Stack distances before they are scaled to the number of objects.
+/// Returns stack distances before they are scaled to the number of objects.
 pub fn stack_distances() -> Law {
     Law::Lognormal { m: 1.5, s: 0.8 }
 }
 
-/// The time between two objects of a user, in seconds: Pareto, k = 1, a = 1.4, up to half an hour.
+/// Returns the time between two objects of a user, in seconds: Pareto, k = 1, a = 1.4, up to half
+/// an hour.
 pub fn off_times() -> Law {
     Law::Pareto { k: 1.0, a: 1.4 }.up_to(OFF_MAX)
 }
@@ -99,7 +100,7 @@ impl Files {
         Files { sizes, groups }
     }
 
-    /// The rows of a group, ascending by size.
+    /// Returns the rows of a group, ascending by size.
     pub fn rows_of(&self, group: Group) -> Vec<usize> {
         (0..self.groups.len()).filter(|row| self.groups[*row] == group).collect()
     }

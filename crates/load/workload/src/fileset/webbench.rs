@@ -10,7 +10,7 @@ use units::Seed;
 struct Class {
     folder: &'static str,
     ending: &'static str,
-    /// In bytes.
+    /// Size in bytes.
     size: u64,
 }
 
@@ -28,7 +28,8 @@ const CLASSES: [Class; 8] = [
     class("html22132", "html", 22_132),
     class("large", "bin", LARGE),
 ];
-/// 60,000,000 bytes over 6,010/8 files of each class, minus the 44,973 of the other seven.
+/// Size of a large file: 60,000,000 bytes over 6,010/8 files of each class, minus the 44,973 of the
+/// other seven.
 const LARGE: u64 = 34_894;
 
 /// Shares of the classes and, last, of requests for missing files, in percent.
@@ -47,8 +48,8 @@ pub(crate) fn set(count: u64, seed: Seed) -> FileSet {
     FileSet::new(seed, files.collect())
 }
 
-/// Number of files of a class; the first classes have the remainder of the division by eight. The
-/// ninth class has the missing files.
+/// Returns the number of files of a class; the first classes have the remainder of the division by
+/// eight. The ninth class has the missing files.
 fn in_class(count: u64, class: usize) -> u64 {
     if class >= CLASSES.len() {
         return 0;
@@ -56,7 +57,7 @@ fn in_class(count: u64, class: usize) -> u64 {
     count / CLASSES.len() as u64 + u64::from((class as u64) < count % CLASSES.len() as u64)
 }
 
-/// The rows of a class in a set of `count` files; none for missing files.
+/// Returns the rows of a class in a set of `count` files; none for missing files.
 pub(crate) fn rows_of(count: u64, class: usize) -> std::ops::Range<u64> {
     let start: u64 = (0..class).map(|before| in_class(count, before)).sum();
     start..start + in_class(count, class)

@@ -12,11 +12,11 @@ pub(crate) fn is_cmd(text: &str) -> bool {
 /// A byte after processing by cmd.exe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mark {
-    /// A byte for the program.
+    /// Byte for the program.
     Byte(u8),
     /// The end of a line without continuation.
     Line,
-    /// `&`.
+    /// End of the command by `&`.
     End,
 }
 

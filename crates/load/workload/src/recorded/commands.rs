@@ -13,7 +13,7 @@ pub(crate) fn begins_command(line: &str) -> bool {
     begins_with(line, "curl")
 }
 
-/// The same with another program.
+/// Returns whether the line begins with another program.
 pub(crate) fn begins_with(line: &str, program: &str) -> bool {
     let mut words = line.split_ascii_whitespace().map(str::as_bytes);
     words.find(|word| !is_prefix(word)).is_some_and(|word| is_program(word, program))
@@ -39,7 +39,7 @@ pub(crate) fn is_prefix(word: &[u8]) -> bool {
     PREFIXES.contains(&word)
 }
 
-/// The arguments of curl in the words of one command.
+/// Returns the arguments of curl in the words of one command.
 pub(crate) fn arguments(words: Vec<ShellWord>) -> Vec<ShellWord> {
     let before = words.iter().take_while(|word| is_prefix(word)).count();
     match words.get(before) {
@@ -48,7 +48,7 @@ pub(crate) fn arguments(words: Vec<ShellWord>) -> Vec<ShellWord> {
     }
 }
 
-/// The commands of a text.
+/// Commands of a text.
 #[derive(Default)]
 pub(crate) struct Split {
     pub(crate) commands: Vec<Vec<ShellWord>>,
@@ -56,12 +56,12 @@ pub(crate) struct Split {
     pub(crate) word: Option<ShellWord>,
     /// The next word is the first of a line.
     fresh: bool,
-    /// A line that is neither a command nor part of one.
+    /// Line that is neither a command nor part of one.
     stray: Option<ShellWord>,
 }
 
 impl Split {
-    /// The word in progress.
+    /// Returns the word in progress.
     pub(crate) fn word(&mut self) -> &mut ShellWord {
         self.word.get_or_insert_default()
     }

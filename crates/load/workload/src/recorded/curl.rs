@@ -12,15 +12,15 @@ use form::{BOUNDARY, FormPart};
 use units::{Nanos, quoted};
 use url::Url;
 
-/// A command: its requests, and options for sending them.
+/// Command: its requests, and options for sending them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curl {
     /// One request for each URL.
     pub requests: Vec<Recorded>,
     pub version: Option<CurlVersion>,
-    /// `-k`.
+    /// True with `-k`.
     pub insecure: bool,
-    /// `--compressed`.
+    /// True with `--compressed`.
     pub compressed: bool,
     /// `-L`: maximum number of followed redirects.
     pub follow: Option<u16>,
@@ -32,7 +32,7 @@ pub struct Curl {
 const CODINGS: &str = "deflate, gzip, br, zstd";
 
 impl Curl {
-    /// Writes the field for `--compressed` into each request that does not set it, for a plan whose
+    /// Adds the field for `--compressed` to each request that does not set it, for a plan whose
     /// other requests do not use it.
     pub fn ask_for_compression(&mut self) {
         for request in &mut self.requests {
@@ -103,8 +103,8 @@ pub fn has_command(text: &str) -> bool {
     text.lines().any(commands::begins_command)
 }
 
-/// The commands of a text. Text before the first line that begins with curl is skipped: a comment,
-/// or `#!/bin/sh`.
+/// Returns the commands of a text. Text before the first line that begins with curl is skipped: a
+/// comment, or `#!/bin/sh`.
 ///
 /// # Errors
 /// Fails for text that only a shell can interpret, a line that is not part of a command, and the
@@ -177,7 +177,7 @@ fn command(words: Vec<ShellWord>, files: FileReader<'_>) -> Result<Curl, Recorde
     draft.finish()
 }
 
-/// A word as text.
+/// Returns a word as text.
 fn text_of(word: ShellWord) -> Result<String, RecordedError> {
     String::from_utf8(word).map_err(|error| {
         let word = String::from_utf8_lossy(error.as_bytes());
@@ -198,7 +198,7 @@ enum Does {
     Takes(fn(&mut CurlDraft, ShellWord, FileReader<'_>) -> Result<(), RecordedError>),
     /// Affects only curl's output or its time limits, not the request.
     Nothing,
-    /// The same, with a value.
+    /// Nothing, with a value that is skipped.
     NothingTaken,
     /// The equivalent option of this program.
     Instead(&'static str),
@@ -345,7 +345,7 @@ fn option(name: &str) -> Option<Does> {
 enum Reads {
     /// The whole file.
     Whole,
-    /// Without line ends: see [`stripped`].
+    /// Without line ends; see [`stripped`].
     Stripped,
     /// Not a file: the `@` is text.
     Nothing,
@@ -403,7 +403,7 @@ fn cookie(draft: &mut CurlDraft, text: ShellWord, _: FileReader<'_>) -> Result<(
     Ok(())
 }
 
-/// `content`, `=content`, `name=content`, `@file`, `name@file`.
+/// Parses `content`, `=content`, `name=content`, `@file`, `name@file`.
 fn urlencode(
     draft: &mut CurlDraft,
     text: ShellWord,
@@ -449,7 +449,7 @@ impl CurlDraft {
         Ok(())
     }
 
-    /// A field set by an option; curl does not send it if its value is empty.
+    /// Adds a field set by an option; curl does not send it if its value is empty.
     fn own(&mut self, name: &'static str, value: &str) -> Result<(), RecordedError> {
         self.own.retain(|(known, _)| *known != name);
         self.own.push((name, value.to_owned()));
@@ -510,7 +510,7 @@ impl CurlDraft {
         Ok(())
     }
 
-    /// `-sSL`, `-XPOST`, `-d x`.
+    /// Parses `-sSL`, `-XPOST`, `-d x`.
     fn cluster(
         &mut self,
         cluster: &[u8],
@@ -533,7 +533,7 @@ impl CurlDraft {
         Ok(())
     }
 
-    /// The URLs of the command.
+    /// Returns the URLs of the command.
     fn addresses(&self, query: Option<&[u8]>) -> Result<Vec<Url>, RecordedError> {
         let mut urls = Vec::new();
         for text in &self.urls {

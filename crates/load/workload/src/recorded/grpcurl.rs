@@ -15,7 +15,7 @@ pub struct Grpcurl {
     pub path: String,
     pub plaintext: bool,
     pub insecure: bool,
-    /// JSON messages, one after the other; `@`: read from standard input.
+    /// JSON messages, one after the other; `@` if they are read from standard input.
     pub data: Option<String>,
     pub headers: Vec<(String, String)>,
     pub protos: Vec<String>,
@@ -112,7 +112,7 @@ fn seconds(slot: &mut Option<Nanos>, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// One command.
+/// Parses one command.
 ///
 /// # Errors
 /// Fails for a shell operation, an option that is unknown or has no equivalent in a load, `list`

@@ -86,7 +86,7 @@ fn parsed(text: &str) -> Result<Value, String> {
     serde_yaml_ng::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The first server, with the defaults of its variables.
+/// Returns the first server, with the defaults of its variables.
 fn server(root: &Value) -> Result<Url, RecordedError> {
     let lacks = |why: &str| RecordedError(format!("{why}; give the server's URL after the file"));
     let server = root.pointer("/servers/0").ok_or_else(|| lacks("it names no server"))?;
@@ -100,8 +100,8 @@ fn server(root: &Value) -> Result<Url, RecordedError> {
     parsed.ok_or_else(|| lacks(&format!("its server {} is not a URL", quoted(&url))))
 }
 
-/// The files of a description by name (the description itself has none), or the reason why they
-/// cannot be read.
+/// Files of a description by name (the description itself has none), or the reason why they cannot
+/// be read.
 type Documents = BTreeMap<String, Result<Value, String>>;
 
 /// Reads the referenced files, and the files that these refer to.
@@ -146,7 +146,7 @@ fn references(value: &Value, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The file of a reference in the file `from`; `None` means the same file.
+/// Returns the file of a reference in the file `from`; `None` for the same file.
 fn file_of(from: &str, reference: &str) -> Option<String> {
     let file = reference.split('#').next().filter(|file| !file.is_empty())?;
     if file.contains("://") || file.starts_with('/') {
@@ -174,7 +174,7 @@ struct FileValue<'a> {
 }
 
 impl<'a> FileValue<'a> {
-    /// Another value of the same file.
+    /// Returns another value of the same file.
     fn at(self, value: &'a Value) -> FileValue<'a> {
         FileValue { file: self.file, value }
     }
@@ -209,7 +209,7 @@ impl<'a> Description<'a> {
         FileValue { file: "", value: root.unwrap_or(NOTHING) }
     }
 
-    /// The value itself, or the target of its `$ref`.
+    /// Returns the value itself, or the target of its `$ref`.
     fn resolved(&self, node: FileValue<'a>) -> Result<FileValue<'a>, String> {
         let mut node = node;
         for _ in 0..REFERENCES_MAX {
@@ -287,7 +287,8 @@ impl<'a> Description<'a> {
         Ok(filled)
     }
 
-    /// A parameter's example; with `content` in place of a schema, as text of its media type.
+    /// Returns a parameter's example; with `content` in place of a schema, as text of its media
+    /// type.
     fn value_of(&self, parameter: FileValue<'a>) -> Result<Option<Value>, String> {
         let content = parameter.get("content").and_then(|content| {
             content.value.as_object()?.iter().next().map(|(kind, media)| (kind, content.at(media)))
@@ -326,7 +327,7 @@ impl<'a> Description<'a> {
         Ok(holder.get("default").or_else(|| first(holder.get("enum")?)))
     }
 
-    /// Content type and content.
+    /// Returns the content type and content.
     fn body(&self, body: FileValue<'a>) -> Result<(String, Vec<u8>), String> {
         let body = self.resolved(body)?;
         let content = body.get("content");
@@ -409,7 +410,7 @@ fn with_values(path: &str, values: &BTreeMap<String, String>) -> Result<String, 
     Ok(whole)
 }
 
-/// A fragment of a URI as text.
+/// Returns a fragment of a URI as text.
 fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {

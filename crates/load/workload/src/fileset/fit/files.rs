@@ -20,7 +20,7 @@ pub fn fit_files(model: &FitModel, sizes: &[u64]) -> Fit {
     }
 }
 
-/// SURGE's groups, mixed by their shares: a single file does not show its group.
+/// Returns SURGE's groups, mixed by their shares: a single file does not show its group.
 pub(super) fn law_of_files() -> Law {
     Law::Mix(Group::ALL.into_iter().map(|group| (group.share(), group.sizes())).collect())
 }
@@ -43,7 +43,7 @@ fn by_law(model: &FitModel, sizes: &[u64]) -> Fit {
     Fit { checks: vec![check], plots: plot.into_iter().collect(), ..Fit::default() }
 }
 
-/// The other models have a few sizes, each with its number of files.
+/// Compares files by size: the other models have a few sizes, each with its number of files.
 fn by_sizes(model: &FitModel, sizes: &[u64]) -> Fit {
     let set = model.spec.set(model.seed);
     let mut wanted: BTreeMap<u64, u64> = BTreeMap::new();

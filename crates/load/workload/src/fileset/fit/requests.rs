@@ -10,7 +10,7 @@ use crate::fileset::{specweb99, webbench, webstone};
 use stats::fit;
 use std::collections::HashMap;
 
-/// The requested targets.
+/// Requested targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
     /// Distinct paths, without queries.
@@ -110,7 +110,7 @@ impl Reference {
         Reference { set: model.spec.set(model.seed), sequence }
     }
 
-    /// Rows of the model's requests, in order; those of missing files are omitted.
+    /// Returns the rows of the model's requests, in order; those of missing files are omitted.
     fn order(&self) -> Vec<u32> {
         let steps = self.sequence.iter().flat_map(Sequence::steps);
         steps
@@ -120,7 +120,7 @@ impl Reference {
     }
 }
 
-/// For each target its row in the model's set, or `None` if the model has no such file.
+/// Row of each target in the model's set; `None` if the model has no such file.
 struct RowsOfSet(Vec<Option<usize>>);
 
 impl RowsOfSet {
@@ -140,7 +140,7 @@ impl RowsOfSet {
         RowsOfSet(targets.iter().map(|target| find(target)).collect())
     }
 
-    /// Number of requests of each file of the set, and of requests for other files.
+    /// Returns the number of requests of each file of the set, and of requests for other files.
     fn counts(&self, files: usize, order: &[u32]) -> (Vec<u64>, u64) {
         let (mut counts, mut elsewhere) = (vec![0; files], 0);
         for target in order {
@@ -273,7 +273,7 @@ fn zipf(fit: &mut Fit, law: &str, mut counts: Vec<u64>) {
     fit.checks.push(check);
 }
 
-/// Depth of each request's target in a stack of recently requested ones.
+/// Returns the depth of each request's target in a stack of recently requested ones.
 fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
     let sorted = |order: &[u32], count: usize| {
         let mut depths = fit::stack_distances(order, count);
@@ -313,7 +313,7 @@ fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
     fit.checks.push(check);
 }
 
-/// The times between two steps of a user.
+/// Returns the times between two steps of a user.
 fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     let law: Law = surge::off_times();
     let text = "Pareto, k = 1 s, a = 1.4, up to half an hour";

@@ -15,7 +15,7 @@ fn made(model: &FitModel, count: u64) -> Sequence {
     sequence(model.spec, &options, model.seed).unwrap()
 }
 
-/// Requests as logged by a server at this folder.
+/// Returns the requests as logged by a server of this folder.
 fn asked(paths: impl Iterator<Item = String>) -> Requests {
     let mut requests = Requests::default();
     let mut rows = std::collections::HashMap::new();
@@ -33,7 +33,7 @@ fn of(sequence: &Sequence) -> Requests {
     asked(sequence.steps().flat_map(SequenceStep::paths).map(|path| format!("/site/{path}")))
 }
 
-/// `name: fits`, or the reason why not, one per line.
+/// Formats `name: fits`, or the reason why not, one per line.
 fn describe(fit: &Fit) -> String {
     let line = |check: &FitCheck| {
         let why = match (&check.untold, check.against.as_slice()) {

@@ -13,7 +13,7 @@ fn made(spec: Spec, options: &SequenceOptions, seed: u64) -> (FileSet, Sequence)
     (spec.set(Seed(seed)), sequence(spec, options, Seed(seed)).unwrap())
 }
 
-/// Requested sizes, ascending.
+/// Returns the requested sizes, ascending.
 fn sizes(set: &FileSet, sequence: &Sequence) -> Vec<u64> {
     let size = |path| set.find(path).unwrap().size;
     let mut sizes: Vec<u64> = sequence.steps().flat_map(SequenceStep::paths).map(size).collect();

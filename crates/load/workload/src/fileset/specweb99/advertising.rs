@@ -16,7 +16,7 @@ const TRAITS: [(u32, u32); 5] = [(28, 2), (24, 4), (20, 4), (10, 10), (0, 10)];
 /// Weights of a trait, and the minimum sum at which an advertisement is shown, inclusive.
 const WEIGHTS: (u64, u64) = (1, 10);
 const LEAST: (u64, u64) = (8, 20);
-/// One in this many advertisements has expired.
+/// One in this number of advertisements has expired.
 const EXPIRED_OF: u64 = 10;
 
 /// The visitor that a request's cookie identifies.
@@ -96,8 +96,8 @@ impl Advertising {
         Advertising { seed, ads: (0..u64::from(ADS)).map(ad).collect() }
     }
 
-    /// The first advertisement after the last shown one with sufficient weight for this visitor; if
-    /// the table has none, the last shown one.
+    /// Returns the first advertisement after the last shown one with sufficient weight for this
+    /// visitor; if the table has none, the last shown one.
     pub fn choose(&self, visitor: Visitor) -> ShownAd {
         let person = self.person(visitor.user);
         let last = visitor.last_ad % ADS;
@@ -111,7 +111,7 @@ impl Advertising {
         ShownAd { ad, weight: row.weight(person), expired: row.expired }
     }
 
-    /// The traits of a visitor: one bit of each kind.
+    /// Returns the traits of a visitor: one bit of each kind.
     fn person(&self, user: u32) -> u32 {
         let index = u64::from(ADS) + u64::from(user);
         let mut stream = self.seed.stream(Purpose::Advertising, index);
@@ -132,7 +132,7 @@ impl Ad {
         }
     }
 
-    /// Weight of the advertisement for a person with these traits.
+    /// Returns the weight of the advertisement for a person with these traits.
     fn weight(&self, person: u32) -> u32 {
         let common = self.traits & person;
         let matches = |(from, bits): (u32, u32)| common >> from & ((1 << bits) - 1) != 0;

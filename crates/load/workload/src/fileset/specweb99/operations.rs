@@ -9,7 +9,7 @@ pub enum Operation {
     Static,
     /// A file in a page that is generated for it.
     Dynamic,
-    /// The same, but the cookie determines the advertisement in the file.
+    /// A file whose advertisement the cookie determines.
     CustomAd,
     /// A page created by a separate process.
     Cgi,
@@ -32,7 +32,7 @@ impl Operation {
         SHARES[crate::fileset::sequence::by_weight(&SHARES.map(|(_, share)| share), stream)].0
     }
 
-    /// Row in [`SHARES`].
+    /// Returns the row in [`SHARES`].
     pub fn row(self) -> u32 {
         SHARES.iter().position(|(operation, _)| *operation == self).unwrap_or(0) as u32
     }

@@ -49,7 +49,7 @@ pub struct PageHead<'a> {
     pub visitor: Option<Visitor>,
 }
 
-/// A page that contains a file.
+/// Returns a page that contains a file.
 pub fn page(head: &PageHead<'_>, file: &[u8]) -> Vec<u8> {
     let mut text = "<html>\n<head><title>A dynamic page</title></head>\n<body>\n".to_owned();
     let cookie = head.visitor.map(|visitor| visitor.to_string());
@@ -72,8 +72,8 @@ pub fn page(head: &PageHead<'_>, file: &[u8]) -> Vec<u8> {
     page
 }
 
-/// The page of a file of the set with this seed. With the tables, for a visitor with the chosen
-/// advertisement, which the response's cookie names.
+/// Returns the page of a file of the set with this seed. With the tables, for a visitor with the
+/// chosen advertisement, which the response's cookie names.
 pub fn page_of_file(
     seed: units::Seed,
     head: &PageHead<'_>,
@@ -122,7 +122,7 @@ pub enum FileOfPage<'a> {
     Missing,
 }
 
-/// The `size` bytes between `<pre>` and `</pre>`; each tag may have an additional line end.
+/// Returns the `size` bytes between `<pre>` and `</pre>`; each tag may have an additional line end.
 pub fn file_of_page(body: &[u8], size: usize) -> FileOfPage<'_> {
     const PRE: &[u8] = b"<pre>";
     let Some(at) = body.windows(PRE.len()).position(|window| window == PRE) else {
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(file_of_page(b"<pre>ab</pre>", 2), FileOfPage::Found(b"ab"));
     }
 
-    /// The place that a search finds is the one that follows from the file's content.
+    /// A search finds the same place as follows from the file's content.
     #[test]
     fn an_advertisement_is_put_in_its_place() {
         for (class, places) in [(0, 0), (1, 1), (2, 1), (3, 0)] {

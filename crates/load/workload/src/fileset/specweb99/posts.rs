@@ -11,19 +11,19 @@ pub const POSTS_MAX: usize = 480_000;
 const RECORD: usize = 139;
 const COUNT: usize = 11;
 
-/// One POST as sent.
+/// POST as sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PostForm {
     /// The file in the response.
     pub name: FileName,
     pub client: u32,
-    /// The user in the cookie.
+    /// User in the cookie.
     pub user: u32,
 }
 
 impl PostForm {
-    /// The content of the request. `root`: the path before the set's folder, such as `/specweb99`;
-    /// empty at the server's root.
+    /// Returns the content of the request. `root`: the path before the set's folder, such as
+    /// `/specweb99`; empty at the server's root.
     pub fn body(&self, root: &str) -> String {
         let PostForm { name: FileName { directory, class, file }, client, .. } = self;
         format!("urlroot={root}&dir={directory:05}&class={class}&num={file}&client={client}")
@@ -63,8 +63,8 @@ impl PostLog {
         self.records.clear();
     }
 
-    /// The log as text: the number of records, then each in columns of fixed width. `process`:
-    /// number of the process that wrote them.
+    /// Returns the log as text: the number of records, then each in columns of fixed width.
+    /// `process`: PID of the process that wrote them.
     pub fn text(&self, process: u32) -> String {
         let mut text = String::with_capacity(COUNT + self.records.len() * RECORD);
         writeln!(text, "{:10}", self.records.len()).expect("a String takes what is written");

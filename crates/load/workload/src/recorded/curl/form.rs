@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 10] = [
     (".xml", "application/xml"),
 ];
 
-/// A part of a form.
+/// Part of a form.
 pub(super) struct FormPart {
     name: ShellWord,
     file: Option<ShellWord>,
@@ -75,7 +75,7 @@ pub(super) fn part(text: &[u8], files: Option<FileReader<'_>>) -> Result<FormPar
     Ok(FormPart { name, file, kind, content })
 }
 
-/// The content type of a part without one in the command.
+/// Returns the content type of a part without one in the command.
 fn usual_kind(file: Option<&[u8]>, path: Option<&str>) -> Option<String> {
     let of = |name: &str| {
         let name = name.to_ascii_lowercase();
@@ -97,7 +97,7 @@ fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// A word up to `;` or `end`, and its end; within `"…"` these two are part of it.
+/// Returns a word up to `;` or `end`, and its end; within `"…"` these two are part of it.
 fn word(text: &[u8], from: usize, end: u8) -> (ShellWord, usize) {
     let ends = |byte: u8| byte == b';' || (byte == end && end != 0);
     if text.get(from) == Some(&b'"') {
@@ -185,7 +185,7 @@ fn escaped(name: &[u8]) -> Vec<u8> {
     name.iter().flat_map(escape).collect()
 }
 
-/// The parts as a body, each with this disposition.
+/// Returns the parts as a body, each with this disposition.
 pub(super) fn body(parts: &[FormPart], disposition: &str) -> Vec<u8> {
     let mut body = Vec::new();
     for part in parts {

@@ -48,7 +48,7 @@ pub(super) fn expand(text: &str) -> Result<Vec<String>, RecordedError> {
     Ok(urls)
 }
 
-/// The length of an IPv6 address in brackets at the beginning.
+/// Returns the length of an IPv6 address in brackets at the beginning.
 fn address_length(text: &str) -> Option<usize> {
     let end = text.find(']')?;
     let address = text[1..end].split('%').next()?;

@@ -69,7 +69,7 @@ fn a_command_is_the_request_that_curl_would_send() {
     }
 }
 
-/// The body of a form, with `|` for line ends and `B` for the boundary.
+/// Returns the body of a form, with `|` for line ends and `B` for the boundary.
 fn form_of(text: &str) -> String {
     let curl = parse_curl(text, &files).unwrap_or_else(|error| panic!("{text}: {error}"));
     let request = &curl.requests[0];

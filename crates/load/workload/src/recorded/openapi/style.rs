@@ -77,7 +77,7 @@ impl Written {
         }
     }
 
-    /// Separator between the values of a list.
+    /// Returns the separator between the values of a list.
     fn between(&self) -> &'static str {
         match (self.style, self.explode) {
             (Style::Matrix, true) => ";",
@@ -96,7 +96,7 @@ impl Written {
         self.explode && !matches!(self.style, Style::Label | Style::Simple)
     }
 
-    /// The parameter as inserted: with its name, except in `simple` and `label`.
+    /// Returns the parameter as inserted: with its name, except in `simple` and `label`.
     ///
     /// # Errors
     /// Fails for a value that the style cannot express.
@@ -175,7 +175,7 @@ impl Written {
     }
 }
 
-/// A value that is neither a list nor an object, as text.
+/// Returns a value that is neither a list nor an object, as text.
 fn scalar(value: &Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -186,8 +186,8 @@ fn scalar(value: &Value) -> Result<String, String> {
     }
 }
 
-/// Percent-encodes all but unreserved characters, and reserved ones where they are allowed (RFC 6570
-/// section 3.2.1).
+/// Percent-encodes all but unreserved characters, and reserved ones where they are permitted (RFC
+/// 6570 section 3.2.1).
 fn percent_encoded(text: &str, reserved: bool) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
