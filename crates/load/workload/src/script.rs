@@ -32,7 +32,7 @@ impl std::error::Error for ScriptError {}
 pub trait Script: std::fmt::Debug + Send {
     fn wants(&self) -> Wants;
 
-    /// The wait before the next request.
+    /// Returns the wait before the next request.
     ///
     /// # Errors
     /// Fails if the script fails.
@@ -50,7 +50,7 @@ pub trait Script: std::fmt::Debug + Send {
     /// Fails if the script fails.
     fn response(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError>;
 
-    /// Destination of the next connection; `None` means the plan's.
+    /// Returns the destination of the next connection; `None` for the plan's.
     fn peer(&mut self) -> Option<Peer>;
 
     /// Returns whether the script stops this worker.

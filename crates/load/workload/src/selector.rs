@@ -13,7 +13,7 @@ const SELECTOR_BYTES_MAX: usize = 4_096;
 const TEXT_BYTES_MAX: usize = 1 << 20;
 const TEXTS_BYTES_MAX: usize = 16 << 20;
 
-/// A list of selectors, of which one must match.
+/// List of selectors, of which one must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     text: String,
@@ -24,16 +24,16 @@ pub struct Selector {
 /// Relation of a compound to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
-    /// A descendant: a space.
+    /// Descendant: a space.
     Inside,
-    /// A child: `>`.
+    /// Child: `>`.
     Child,
 }
 
-/// `input.big[name=token]`: all conditions must hold for one element.
+/// Compound such as `input.big[name=token]`: all conditions must hold for one element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Compound {
-    /// Element name in lowercase; `None` means any element.
+    /// Element name in lowercase; `None` for any element.
     element: Option<String>,
     tests: Vec<AttributeTest>,
 }
@@ -57,7 +57,7 @@ enum AttributeRule {
     Contains(String),
 }
 
-/// An ancestor of the current element, or the element itself.
+/// Ancestor of the current element, or the element itself.
 #[derive(Clone, Copy, Debug)]
 struct Opened<'a> {
     name: &'a str,
@@ -86,14 +86,14 @@ impl Selector {
         Ok(Selector { text: text.to_owned(), all })
     }
 
-    /// The selector as written.
+    /// Returns the selector as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// For each matching element, in tree order: the value of `attribute`, or without `attribute`
-    /// its text with white space folded. Elements without the attribute are omitted. At most `most`
-    /// values.
+    /// Returns for each matching element, in tree order, the value of `attribute` or, without
+    /// `attribute`, its text with white space folded. Elements without the attribute are omitted.
+    /// At most `most` values.
     pub fn find(&self, html: &[u8], attribute: Option<&str>, most: usize) -> Vec<String> {
         let tree = HtmlTree::parse(html);
         let mut search = PageSearch {
@@ -127,8 +127,8 @@ impl Selector {
 }
 
 /// Returns whether the part before the last compound of `one` matches the ancestors. Takes time
-/// proportional to compounds times depth for any page: for each prefix of the selector the elements
-/// that can end it are kept.
+/// proportional to compounds times depth for any page: for each prefix of the selector, the
+/// elements that can end it are kept.
 fn nested(one: &[(Relation, Compound)], outer: &[Opened<'_>]) -> bool {
     let mut ends: Option<Vec<bool>> = None;
     for pair in one.windows(2) {
@@ -159,7 +159,7 @@ fn nested(one: &[(Relation, Compound)], outer: &[Opened<'_>]) -> bool {
     true
 }
 
-/// A walk through a page.
+/// Walk through a page.
 struct PageSearch<'a> {
     selector: &'a Selector,
     attribute: Option<&'a str>,
@@ -327,7 +327,7 @@ impl<'a> Cursor<'a> {
         Ok(compound)
     }
 
-    /// The part after `[`.
+    /// Returns the part after `[`.
     fn attribute(&mut self) -> Result<AttributeTest, String> {
         self.space();
         let name = self.name()?.to_ascii_lowercase();

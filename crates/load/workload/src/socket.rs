@@ -6,16 +6,16 @@ use units::Nanos;
 /// Action of a call on the user's WebSocket.
 #[derive(Clone, Debug)]
 pub enum SocketAction {
-    /// Opens one with the request of the template, in place of the one with the same number.
+    /// Opens one with the request of the template, replacing the one with the same number.
     Connect,
     /// Sends the bytes of the template as a message, of text or binary. Without an answer the call
     /// is done when the message is sent.
     Send { text: bool, answer: Option<AwaitedMessages> },
     /// Waits for messages that have arrived since the last call, or will arrive.
     Expect(AwaitedMessages),
-    /// Waits for what the server sends next, or has sent since the last call: a message, a pong or a
-    /// close frame. The content of the response is its [opcode](opcode), then its payload. Another
-    /// call on the WebSocket ends it without a response, like its timeout.
+    /// Waits for the next data of the server, sent since the last call or later: a message, a pong
+    /// or a close frame. The content of the response is its [opcode](opcode), then its payload.
+    /// Another call on the WebSocket ends it without a response, as does its timeout.
     Listen,
     /// Sends a ping with the bytes of the template.
     Ping,
@@ -36,13 +36,13 @@ pub mod opcode {
 /// it.
 pub const SOCKET_KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 
-/// A call on a WebSocket.
+/// Call on a WebSocket.
 #[derive(Clone, Debug)]
 pub struct SocketCall {
     pub action: SocketAction,
-    /// Time limit from the due instant; `None` means the plan's limit of calls.
+    /// Timeout from the due instant; `None` for the plan's limit of calls.
     pub timeout: Option<Nanos>,
-    /// For a call that opens a WebSocket: later calls on it [listen](SocketAction::Listen).
+    /// For a call that opens a WebSocket: true if later calls on it [listen](SocketAction::Listen).
     pub listens: bool,
     /// Number of the WebSocket among those that the user has open.
     pub socket: u32,
@@ -51,7 +51,7 @@ pub struct SocketCall {
 /// Messages of the server that a call waits for.
 #[derive(Clone, Debug)]
 pub struct AwaitedMessages {
-    /// Messages that count; `None` means all.
+    /// Messages that count; `None` for all.
     pub filter: Option<Arc<dyn MessageFilter>>,
     /// Number of messages, at least 1; the last one is the response to the call.
     pub count: u32,
@@ -71,7 +71,7 @@ impl SocketCall {
 }
 
 impl SocketAction {
-    /// Messages that the call waits for.
+    /// Returns the messages that the call waits for.
     pub fn awaited(&self) -> Option<&AwaitedMessages> {
         match self {
             SocketAction::Send { answer, .. } => answer.as_ref(),

@@ -17,7 +17,7 @@ pub enum Order {
     Once,
 }
 
-/// One target's request, rendered once.
+/// Request of one target, rendered once.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// The endpoint of the plan to which the request is sent.
@@ -32,31 +32,33 @@ pub struct Template {
     /// Position for a `Cookie` line, in each of the two.
     pub cookie_at: usize,
     pub cookie_at_last: usize,
-    /// The same request for HTTP/2, if connections use it.
+    /// Request for HTTP/2, if connections use it.
     pub http2: Option<http2::Request>,
-    /// The same for HTTP/3.
+    /// Request for HTTP/3.
     pub http3: Option<protocol::http3::Coded>,
     /// Fields that redirects have removed.
     pub stripped: Stripped,
-    /// Action on the user's WebSocket, or `None` if the template is an HTTP request.
+    /// Action on the user's WebSocket; `None` if the template is an HTTP request.
     pub socket: Option<Arc<SocketCall>>,
-    /// Number of the call among the simultaneous calls of its user; 0: the user makes one at a time.
+    /// Number of the call among the simultaneous calls of its user; 0 if the user makes one at a
+    /// time.
     pub lane: u32,
-    /// Time limit of the call from the due instant; `None` means the plan's.
+    /// Timeout of the call from the due instant; `None` for the plan's.
     pub timeout: Option<Nanos>,
 }
 
 /// Fields that redirects remove from a request. They stay removed for the rest of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stripped {
-    /// Login, cookies, the Host field of the user: the request goes to another server.
+    /// Login, cookies and the Host field of the user, which are dropped if the request goes to
+    /// another server.
     pub credentials: bool,
     /// The body and the fields that describe it: the method has become GET.
     pub content: bool,
 }
 
-/// The URL of a request. Requests that differ only in their targets share one, and the complete URL
-/// is built on demand: only cookies and redirects need it.
+/// URL of a request. Requests that differ only in their targets share one, and the complete URL is
+/// built on demand: only cookies and redirects need it.
 #[derive(Clone, Debug)]
 pub struct RequestUrl {
     shared: Arc<Url>,
@@ -82,7 +84,7 @@ impl RequestUrl {
         }
     }
 
-    /// Scheme, host and port are those of the request.
+    /// URL whose scheme, host and port are those of the request.
     pub fn shared(&self) -> &Arc<Url> {
         &self.shared
     }
@@ -111,7 +113,7 @@ impl Template {
         Ok(())
     }
 
-    /// A call on the open WebSocket at `url`.
+    /// Returns a call on the open WebSocket at `url`.
     pub fn on_socket(url: Arc<Url>, payload: Vec<u8>, call: Arc<SocketCall>) -> Template {
         Template {
             endpoint: 0,
@@ -136,14 +138,14 @@ impl Template {
         own.get_or_init(|| Box::new(with_target(&self.url.shared, self.target().unwrap_or("/"))))
     }
 
-    /// The target in the request line; `None` if it is not UTF-8.
+    /// Returns the target in the request line; `None` if it is not UTF-8.
     pub fn target(&self) -> Option<&str> {
         let mut words = self.bytes.split(|byte| *byte == b' ');
         std::str::from_utf8(words.nth(1)?).ok()
     }
 }
 
-/// A URL with another path and query; `target` begins with a slash.
+/// Returns the URL with another path and query; `target` begins with a slash.
 pub fn with_target(url: &Url, target: &str) -> Url {
     let mut url = url.clone();
     let (path, query) = target.split_once('?').map_or((target, None), |(a, b)| (a, Some(b)));
@@ -181,12 +183,12 @@ impl Targets {
         Targets { templates, order, sequence: Vec::new(), single, sums, seed }
     }
 
-    /// Takes the rows in this order, unless they are random. Every row is one of the templates.
+    /// Uses the rows in this order, unless they are random. Every row is one of the templates.
     pub fn in_sequence(self, sequence: Vec<u32>) -> Targets {
         Targets { single: self.single && sequence.is_empty(), sequence, ..self }
     }
 
-    /// The row of call `index`; `None` if the list is used up.
+    /// Returns the row of call `index`; `None` if the list is used up.
     #[inline]
     pub fn pick(&self, index: u64) -> Option<u32> {
         if self.single {
@@ -209,7 +211,7 @@ impl Targets {
         (!ended).then(|| self.sequence[(index % count) as usize])
     }
 
-    /// Number of calls that the list permits; `None` if unlimited.
+    /// Returns the number of calls that the list permits; `None` for no limit.
     pub fn calls_max(&self) -> Option<u64> {
         let listed = [self.templates.len(), self.sequence.len()];
         let count = listed[usize::from(!self.sequence.is_empty())];

@@ -18,7 +18,7 @@ pub enum Think {
 const PAUSE_MAX_S: f64 = 86_400.0;
 
 impl Think {
-    /// The pause before call `turn` of user `user`.
+    /// Returns the pause before call `turn` of user `user`.
     pub fn pause(self, seed: Seed, user: u64, turn: u64) -> Nanos {
         match self {
             Think::None => Nanos::ZERO,
@@ -40,13 +40,13 @@ impl Think {
     }
 }
 
-/// A standard normal number (Box and Muller, 1958).
+/// Returns a standard normal number (Box and Muller, 1958).
 fn normal(stream: &mut units::Stream) -> f64 {
     let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();
     radius * (std::f64::consts::TAU * stream.unit()).cos()
 }
 
-/// One random stream per (user, turn): 2^24 users before two of them could share one.
+/// Returns a random stream per (user, turn): 2^24 users before two of them could share one.
 fn stream(seed: Seed, user: u64, turn: u64) -> units::Stream {
     seed.stream(Purpose::Think, user.wrapping_shl(40).wrapping_add(turn))
 }

@@ -1,4 +1,4 @@
-//! A log is described in bounded memory, however long it is and however many clients and targets it has.
+//! A log is described in bounded memory, whatever its length and its number of clients and targets.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Splits command lines like bash, as far as the browsers' "copy as cURL" needs it.
+//! Splits command lines like bash, as far as the browsers' "copy as cURL" requires.
 
 use crate::recorded::RecordedError;
 use crate::recorded::cmd;
@@ -152,7 +152,7 @@ fn ansi(rest: &mut Rest<'_>, word: &mut ShellWord) -> Result<(), RecordedError> 
     Ok(())
 }
 
-/// Escape sequence after a backslash, as in bash 5.2.
+/// Parses an escape sequence after a backslash, as in bash 5.2.
 fn escape(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
     let Some(letter) = raw.next() else { return made.push(b'\\') };
     match letter {
@@ -192,7 +192,7 @@ fn escape(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
     }
 }
 
-/// Up to this many hexadecimal digits; `None` without one.
+/// Parses up to this number of hexadecimal digits; `None` without one.
 fn digits(raw: &mut Rest<'_>, most: usize) -> Option<u32> {
     let mut value = None;
     for _ in 0..most {
@@ -203,7 +203,7 @@ fn digits(raw: &mut Rest<'_>, most: usize) -> Option<u32> {
     value
 }
 
-/// `\xHH`, or `\x{H…}`, of which the last two digits count.
+/// Parses `\xHH`, or `\x{H…}`, of which the last two digits count.
 fn hexadecimal(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
     if raw.next_if_eq(&&b'{').is_some() {
         let value = digits(raw, usize::MAX).unwrap_or(0);
@@ -216,8 +216,8 @@ fn hexadecimal(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
     }
 }
 
-/// `\uHHHH` and `\UHHHHHHHH` in UTF-8; beyond Unicode bash writes the older form of UTF-8 (RFC
-/// 2279).
+/// Parses `\uHHHH` and `\UHHHHHHHH` to UTF-8; beyond Unicode, bash writes the older form of UTF-8
+/// (RFC 2279).
 fn code(raw: &mut Rest<'_>, (letter, most): (u8, usize), made: &mut Vec<u8>) {
     let Some(value) = digits(raw, most) else { return made.extend([b'\\', letter]) };
     let (length, mark) = match value {

@@ -1,5 +1,5 @@
-//! Arrival processes: decide when each call falls due. Pure and by index: the k-th instant depends
-//! on the specification, the seed and k, never on how often or when it is queried, nor on how many
+//! Arrival processes: decide when each call is due. Pure and by index: the k-th instant depends on
+//! the specification, the seed and k, never on how often or when it is queried, nor on how many
 //! workers share the schedule. Layer 2: reads no clock.
 
 mod rate;
@@ -15,7 +15,7 @@ pub use stages::{Levels, STAGES_MAX, Stage};
 use sample::Arrival;
 use units::{Nanos, Purpose, Seed, Stream};
 
-/// The arrivals of one worker, in order: an iterator over index and absolute intended instant.
+/// Arrivals of one worker, in order: an iterator over index and absolute intended instant.
 ///
 /// The rate at time t is r(t); its integral L(t) is the expected number of arrivals by t. A process
 /// of unit rate gives positions x on that integral (0, 1, 2, … when constant), and the instant of
@@ -36,7 +36,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The whole schedule for one worker. `start` is the instant of position 0: the first arrival
+    /// Returns the whole schedule for one worker. `start`: instant of position 0, the first arrival
     /// of constant gaps.
     ///
     /// # Panics
@@ -45,7 +45,7 @@ impl Schedule {
         Schedule::shared(spec, seed, start, Share::whole())
     }
 
-    /// The arrivals of one of several workers.
+    /// Returns the arrivals of one of several workers.
     ///
     /// # Panics
     /// Panics like [`Schedule::new`].
@@ -79,7 +79,7 @@ impl Schedule {
         self.walk = Walk::new(self.seed);
     }
 
-    /// The arrival that [`Iterator::next`] will return.
+    /// Returns the arrival that [`Iterator::next`] will return.
     pub fn peek(&mut self) -> Option<Arrival> {
         if self.index >= self.index_end {
             return None;
@@ -89,24 +89,26 @@ impl Schedule {
         due.then_some(Arrival { index: self.index, intended })
     }
 
-    /// Index of the first arrival of the measured phase: the number of arrivals in the warm-up.
+    /// Returns the index of the first arrival of the measured phase: the number of arrivals in the
+    /// warm-up.
     pub fn first_measured(&self) -> u64 {
         if self.spec.warm_up.is_zero() { 0 } else { self.count_before(self.measured_from()) }
     }
 
-    /// First instant of the measured phase.
+    /// Returns the first instant of the measured phase.
     pub fn measured_from(&self) -> Nanos {
         self.start + self.spec.warm_up
     }
 
-    /// Number of arrivals of the whole schedule (all shares, warm-up included) due at or before the
-    /// instant `t`. Constant gaps: computed directly; random gaps: by iteration. `u64::MAX` for a
-    /// schedule without end and [`Nanos::NEVER`].
+    /// Returns the number of arrivals of the whole schedule (all shares, warm-up included) due at
+    /// or before the instant `t`. Constant gaps: computed directly; random gaps: by iteration.
+    /// `u64::MAX` for a schedule without end and [`Nanos::NEVER`].
     pub fn count_due(&self, t: Nanos) -> u64 {
         self.count_before(Nanos(t.0.saturating_add(1)))
     }
 
-    /// Number of these arrivals in the measured phase: the load that the plan intends by `t`.
+    /// Returns the number of these arrivals in the measured phase: the load that the plan intends
+    /// by `t`.
     pub fn measured_due(&self, t: Nanos) -> u64 {
         self.count_due(t).saturating_sub(self.first_measured())
     }
@@ -121,9 +123,9 @@ impl Schedule {
             && spec.at.is_none()
     }
 
-    /// Time that the rate takes for `count` arrivals of the measured phase: by its integral, for
-    /// any drawn gaps. A trace has no rate: its instants take until the last one, plus one mean
-    /// gap.
+    /// Returns the time that the rate takes for `count` arrivals of the measured phase: by its
+    /// integral, for any drawn gaps. A trace has no rate: its instants take until the last one,
+    /// plus one mean gap.
     pub fn measured_span(&self, count: u64) -> Nanos {
         let traced = self.spec.at.as_deref().map(|at| &at[..at.len().min(count as usize)]);
         if let Some([_, .., last]) = traced
@@ -136,7 +138,7 @@ impl Schedule {
         Nanos::from_secs_f64(end - warm_up)
     }
 
-    /// The first instant after which nothing falls due.
+    /// Returns the first instant after which nothing falls due.
     fn end_at(&self) -> Nanos {
         self.spec.end.at.map_or(Nanos::NEVER, |span| self.measured_from() + span)
     }
@@ -205,7 +207,8 @@ impl Walk {
         Walk { stream: seed.stream(Purpose::Arrivals, 0), drawn: 0, position: 0.0 }
     }
 
-    /// Position of the arrival of this index: the sum of the gaps up to and including its own.
+    /// Returns the position of the arrival of this index: the sum of the gaps up to and including
+    /// its own.
     fn position(&mut self, index: u64, gaps: Gaps) -> f64 {
         while self.drawn <= index {
             self.position += match gaps {

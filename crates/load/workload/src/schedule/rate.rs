@@ -26,7 +26,7 @@ impl RateCurve {
         }
     }
 
-    /// Expected arrivals by time `t`: the integral of the rate from 0.
+    /// Returns the expected arrivals by time `t`: the integral of the rate from 0.
     pub fn integral(&self, t: f64) -> f64 {
         match self {
             RateCurve::Line(line) => line.integral(t),
@@ -34,7 +34,7 @@ impl RateCurve {
         }
     }
 
-    /// The time at which the integral reaches `x`; infinite if it never does.
+    /// Returns the time at which the integral reaches `x`; infinite if it never does.
     pub fn inverse(&self, x: f64) -> f64 {
         match self {
             RateCurve::Line(line) => line.inverse(x),
@@ -112,9 +112,9 @@ impl Staged {
         piece.before + piece.count_within((t - piece.begin).clamp(0.0, piece.span))
     }
 
-    /// Like [`LinearRate::inverse`] within its piece. A value exactly at the start of pieces
-    /// without arrivals belongs to the next piece with arrivals, because the first arrival of
-    /// constant gaps falls due where the rate starts.
+    /// Inverts like [`LinearRate::inverse`] within its piece. A value exactly at the start of
+    /// pieces without arrivals belongs to the next piece with arrivals, because the first arrival
+    /// of constant gaps is due where the rate starts.
     fn inverse(&self, x: f64) -> f64 {
         let row = self.pieces.partition_point(|piece| piece.before <= x).saturating_sub(1);
         let piece = &self.pieces[row];
@@ -127,7 +127,7 @@ impl Staged {
     }
 }
 
-/// A rate that is constant at `from`, changes linearly to `to`, and is constant there.
+/// Rate that is constant at `from`, changes linearly to `to`, and is constant there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearRate {
     from: f64,
@@ -169,7 +169,7 @@ impl LinearRate {
         held + self.from * ramped + 0.5 * slope * ramped * ramped + self.to * (into - ramped)
     }
 
-    /// The time at which the integral reaches `x`.
+    /// Returns the time at which the integral reaches `x`.
     ///
     /// Within the ramp the time is the root of slope/2·t² + from·t = x, in the form 2x / (from +
     /// √(from² + 2·slope·x)): it loses no digits if the slope is small, and gives x/from if it is

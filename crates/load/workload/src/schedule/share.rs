@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-/// The indices whose remainder modulo the number of slots is in a given set. Worker `worker` of
-/// `workers` has the remainder `worker`; in a fleet of unequal machines each worker has slots in
+/// Indices whose remainder modulo the number of slots is in a given set. Worker `worker` of
+/// `workers` has the remainder `worker`; in a fleet of unequal machines, each worker has slots in
 /// proportion to its weight. If every slot belongs to one share, every index belongs to exactly one
 /// share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl std::fmt::Display for ShareError {
 impl std::error::Error for ShareError {}
 
 impl Share {
-    /// The whole load.
+    /// Returns the whole load.
     pub fn whole() -> Share {
         Share::new(0, 1)
     }
@@ -38,7 +38,7 @@ impl Share {
         Share { slots: Arc::new([worker]), of: workers }
     }
 
-    /// The share of these slots of `of`.
+    /// Returns the share of these slots of `of`.
     ///
     /// # Errors
     /// Fails if there is no slot, the slots do not increase, or one is not below `of`: a table may
@@ -53,7 +53,7 @@ impl Share {
         Ok(Share { slots: slots.into(), of })
     }
 
-    /// The remainders in ascending order, and the divisor.
+    /// Returns the remainders in ascending order, and the divisor.
     pub fn slots(&self) -> (&[u32], u32) {
         (&self.slots, self.of)
     }
@@ -63,7 +63,7 @@ impl Share {
         self.slots[0] == 0
     }
 
-    /// Member number `nth` of this share, counted from 0.
+    /// Returns member number `nth` of this share, counted from 0.
     #[inline]
     pub fn nth(&self, nth: u64) -> u64 {
         let wide = self.slots.len() as u64;
@@ -74,12 +74,12 @@ impl Share {
         (nth / wide).saturating_mul(u64::from(self.of)).saturating_add(slot)
     }
 
-    /// The first index of this share that is not below `index`.
+    /// Returns the first index of this share that is not below `index`.
     pub fn first_from(&self, index: u64) -> u64 {
         self.nth(self.count_of(index))
     }
 
-    /// Number of the indices 0..`total` that belong to this share.
+    /// Returns the number of the indices 0..`total` that belong to this share.
     pub fn count_of(&self, total: u64) -> u64 {
         let of = u64::from(self.of);
         let rest = total % of;

@@ -22,7 +22,7 @@ pub struct ArrivalSpec {
     pub gaps: Gaps,
     /// Arrivals that fall due at the same instant, at least 1; the rates count arrivals.
     pub burst: u32,
-    /// A trace: the instants themselves, counted from the start, in ascending order. They replace
+    /// Trace: the instants themselves, counted from the start, in ascending order. They replace
     /// rates, gaps and bursts; the schedule ends with them.
     pub at: Option<Arc<[Nanos]>>,
     pub end: ScheduleEnd,
@@ -33,9 +33,9 @@ pub struct ArrivalSpec {
 pub enum Gaps {
     /// Constant gaps; the first arrival falls due at the start.
     Constant,
-    /// Exponential: a Poisson process. The first arrival is one gap after the start.
+    /// Exponential gaps: a Poisson process. The first arrival is one gap after the start.
     Poisson,
-    /// Uniform in [0, 2·mean). The first arrival is one gap after the start.
+    /// Uniform gaps in [0, 2·mean). The first arrival is one gap after the start.
     Uniform,
 }
 
@@ -49,7 +49,7 @@ pub struct ScheduleEnd {
 }
 
 impl ArrivalSpec {
-    /// A constant rate with constant gaps and without end.
+    /// Returns a constant rate with constant gaps and without end.
     pub fn constant(per_second: f64) -> ArrivalSpec {
         ArrivalSpec {
             from: per_second,

@@ -16,8 +16,8 @@ pub struct Stage {
     pub to: f64,
 }
 
-/// A sequence of stages. Before the first stage the level is that of its start, after the last
-/// stage that of its end.
+/// Sequence of stages. Before the first stage the level is that of its start, after the last stage
+/// that of its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Levels {
     stages: Arc<[Stage]>,
@@ -44,28 +44,28 @@ impl Levels {
         &self.stages
     }
 
-    /// The level of the beginning.
+    /// Returns the level of the beginning.
     pub fn first(&self) -> f64 {
         self.stages.first().map_or(0.0, |stage| stage.from)
     }
 
-    /// The level at the end, which stays constant afterwards.
+    /// Returns the level at the end, which stays constant afterwards.
     pub fn last(&self) -> f64 {
         self.stages.last().map_or(0.0, |stage| stage.to)
     }
 
-    /// The highest level.
+    /// Returns the highest level.
     pub fn highest(&self) -> f64 {
         self.stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max)
     }
 
-    /// The time of all stages.
+    /// Returns the time of all stages.
     pub fn span(&self) -> Nanos {
         self.stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.over)
     }
 
-    /// The same stages, `later` later, with level zero before; after `for_span` from then the level
-    /// is zero again.
+    /// Returns the stages `later` later, with level zero before; `for_span` after that the level is
+    /// zero again.
     #[must_use]
     pub fn delayed(&self, later: Nanos, for_span: Option<Nanos>) -> Levels {
         let mut stages = Vec::with_capacity(self.stages.len() + 3);
@@ -92,8 +92,8 @@ impl Levels {
         Levels { stages: stages.into() }
     }
 
-    /// The first instant, from `at` on, at which number `index`, counted from 0, belongs to a
-    /// population of this size: the level is above it.
+    /// Returns the first instant, from `at` on, at which number `index`, counted from 0, belongs to
+    /// a population of this size: the level is above it.
     pub fn next_within(&self, index: u64, at: Nanos) -> Option<Nanos> {
         let wanted = index as f64;
         let mut begin = Nanos::ZERO;
@@ -145,7 +145,7 @@ mod tests {
         Nanos::from_secs_f64(at)
     }
 
-    /// Number of the first 200 users that are active at `at` seconds from the start.
+    /// Returns the number of the first 200 users that are active at `at` seconds from the start.
     fn size(levels: &Levels, at: f64) -> usize {
         (0..200).filter(|index| levels.next_within(*index, secs(at)) == Some(secs(at))).count()
     }

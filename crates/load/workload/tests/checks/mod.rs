@@ -1,4 +1,4 @@
-//! Rules that hold for any bytes; the fuzz target of the same name runs them too.
+//! Rules for any bytes; the fuzz target of the same name runs them too.
 
 use url::Url;
 use workload::{LINKS_MAX, links};

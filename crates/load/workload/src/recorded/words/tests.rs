@@ -2,7 +2,7 @@ use super::*;
 use crate::recorded::commands::begins_command;
 use proptest::prelude::*;
 
-/// The words of one command, as text.
+/// Returns the words of one command, as text.
 fn one(text: &str) -> Vec<String> {
     let commands = split(text).unwrap();
     assert!(commands.len() <= 1, "{text}");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The Anderson-Darling statistic of gaps against the exponential law with their own mean
+/// Returns the Anderson-Darling statistic of gaps against the exponential law with their own mean
 /// (Stephens, JASA 69, 1974), with his factor for a finite sample; above 1.957 at 1 %.
 fn anderson_darling(gaps: &[f64]) -> f64 {
     let n = gaps.len();
@@ -72,7 +72,7 @@ fn an_unramped_rate_is_not_poisson_on_a_ramped_scale() {
     assert!(anderson_darling(&gaps) > CRITICAL_AT_1_PERCENT);
 }
 
-/// FNV-1a over the instants' bytes.
+/// Returns FNV-1a over the bytes of the instants.
 fn fingerprint(schedule: Schedule) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in schedule.take(10_000).flat_map(|a| (a.intended - START).0.to_le_bytes()) {
