@@ -74,13 +74,14 @@ struct ErrorAnswer {
     message: String,
 }
 
-/// The body of a request for the list of services.
+/// Returns the body of a request for the list of services.
 pub fn list_request() -> Vec<u8> {
     let kind = Some(question::QuestionKind::ListServices(String::new()));
     prefixed(&Question { kind }.encode_to_vec())
 }
 
-/// Names of the services in the response to [`list_request`], without those of gRPC itself.
+/// Returns the names of the services in the response to [`list_request`], without those of gRPC
+/// itself.
 ///
 /// # Errors
 /// Fails for a body that is no such response.
@@ -96,8 +97,8 @@ pub fn services(body: &[u8]) -> Result<Vec<String>, SchemaError> {
     Ok(names)
 }
 
-/// Asks a server for the descriptors of one service, a body at a time: [`Inquiry::question`] is sent,
-/// [`Inquiry::process`] takes the response, until there are no more questions.
+/// Asks a server for the descriptors of one service, a body at a time: [`Inquiry::question`] is
+/// sent, [`Inquiry::process`] takes the response, until there are no more questions.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     service: String,
@@ -124,7 +125,7 @@ impl Inquiry {
         })
     }
 
-    /// The body of the next request, or `None` if all descriptors have been received.
+    /// Returns the body of the next request, or `None` if all descriptors have been received.
     pub fn question(&self) -> Option<Vec<u8>> {
         use question::QuestionKind;
         let kinds: Vec<QuestionKind> = match (self.lists, self.begun) {
@@ -198,7 +199,7 @@ impl Inquiry {
         ))
     }
 
-    /// Result of the inquiry.
+    /// Returns the result of the inquiry.
     ///
     /// # Errors
     /// Fails if the descriptors contradict each other.

@@ -95,17 +95,17 @@ impl Schema {
         Schema::from_files(files)
     }
 
-    /// The files that describe the schema.
+    /// Returns the files that describe the schema.
     pub fn files(&self) -> impl Iterator<Item = &FileDescriptorProto> {
         self.pool.file_descriptor_protos()
     }
 
-    /// Full names of the services.
+    /// Returns the full names of the services.
     pub fn services(&self) -> impl Iterator<Item = String> {
         self.pool.services().map(|service| service.full_name().to_owned())
     }
 
-    /// Its methods.
+    /// Returns its methods.
     pub fn methods(&self) -> impl Iterator<Item = GrpcMethod> {
         let services: Vec<_> = self.pool.services().collect();
         let all = services.into_iter().flat_map(|service| service.methods().collect::<Vec<_>>());
@@ -124,7 +124,7 @@ impl Schema {
             || self.pool.get_enum_by_name(name).is_some()
     }
 
-    /// The descriptors as a serialized FileDescriptorSet.
+    /// Returns the descriptors as a serialized FileDescriptorSet.
     pub fn to_set(&self) -> Vec<u8> {
         self.pool.encode_to_vec()
     }
@@ -147,7 +147,7 @@ impl Schema {
     }
 }
 
-/// Service and method of a path.
+/// Splits a path into service and method.
 ///
 /// # Errors
 /// Fails if the path is not of the form `/package.Service/Method`.
@@ -173,7 +173,8 @@ fn unknown(kind: &str, name: &str, mut known: Vec<String>) -> SchemaError {
     error(format!("there is no {kind} {}; known: {list}{rest}", quoted(name)))
 }
 
-/// Number of letters to change to make one name from the other (Levenshtein), ignoring case.
+/// Returns the number of letters to change to make one name from the other (Levenshtein), ignoring
+/// case.
 fn distance(a: &str, b: &str) -> usize {
     let letters = |text: &str| text.to_lowercase().chars().take(200).collect::<Vec<_>>();
     let (a, b) = (letters(a), letters(b));
@@ -240,19 +241,19 @@ fn located(why: protox::Error) -> SchemaError {
     }
 }
 
-/// A method of a service.
+/// Method of a service.
 #[derive(Clone, Debug)]
 pub struct GrpcMethod {
     descriptor: MethodDescriptor,
 }
 
 impl GrpcMethod {
-    /// As `:path` of a request names it.
+    /// Returns the method as in `:path` of a request.
     pub fn path(&self) -> String {
         format!("/{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
     }
 
-    /// Full name of the service.
+    /// Returns the full name of the service.
     pub fn service(&self) -> String {
         self.descriptor.parent_service().full_name().to_owned()
     }
@@ -261,12 +262,12 @@ impl GrpcMethod {
         self.descriptor.name()
     }
 
-    /// Name of the request's message, without its package.
+    /// Returns the name of the request's message, without its package.
     pub fn input_name(&self) -> String {
         self.descriptor.input().name().to_owned()
     }
 
-    /// Name of the response's message, without its package.
+    /// Returns the name of the response's message, without its package.
     pub fn output_name(&self) -> String {
         self.descriptor.output().name().to_owned()
     }
@@ -296,7 +297,7 @@ impl GrpcMethod {
     }
 
     /// Builds the body of a request from a JSON message, or from a list of them for a client
-    /// stream; `None` means an empty message.
+    /// stream; `None` for an empty message.
     ///
     /// # Errors
     /// Fails if the text is not JSON, or does not fit the message; the error names the place.
@@ -352,8 +353,8 @@ impl GrpcMethod {
         self.json(message, &SerializeOptions::new().use_proto_field_name(true))
     }
 
-    /// A message of the response as JSON with all its fields, those with default values included,
-    /// under their names in JSON.
+    /// Returns a message of the response as JSON with all its fields, those with default values
+    /// included, under their names in JSON.
     ///
     /// # Errors
     /// Fails for bytes that are not such a message.

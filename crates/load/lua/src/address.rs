@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Timeout of the test connect to one address.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Host functions of a script: `lookup` and `connect`.
+/// Installs host functions of a script: `lookup` and `connect`.
 pub(crate) fn native(lua: &Lua) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     let lookup = lua.create_function(|_, (host, service): (String, String)| {
@@ -49,7 +49,7 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, ScriptTrouble> 
     Ok(found.collect())
 }
 
-/// The system's reason why no address of `host` accepted a connection.
+/// Returns the system's reason why no address of `host` accepted a connection.
 pub(crate) fn why_unreachable(host: &str, service: &str) -> String {
     let Ok(found) = resolve(host, service) else { return "Name or service not known".into() };
     let mut why = String::from("no address");

@@ -64,7 +64,7 @@ pub(crate) fn requests(text: &[u8]) -> Result<u16, String> {
 /// Error in a text, and its byte offset.
 type SyntaxError = (&'static str, usize);
 
-/// Length of the message at the start of the text; `None` if it is incomplete.
+/// Returns the length of the message at the start of the text; `None` if it is incomplete.
 fn message(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let Some(line) = request_line(text)? else { return Ok(None) };
     let Some(BodyFields { end, length, chunked }) = fields(text, line)? else { return Ok(None) };
@@ -75,7 +75,7 @@ fn message(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     Ok(end.checked_add(length).filter(|end| *end <= text.len()))
 }
 
-/// The offset after the request line; `None` if it is incomplete.
+/// Returns the offset after the request line; `None` if it is incomplete.
 fn request_line(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let end = text.iter().position(|byte| b" \r\n".contains(byte)).unwrap_or(text.len());
     let method = &text[..end];
@@ -117,7 +117,7 @@ enum UrlPart {
     Fragment,
 }
 
-/// The offset of the blank or line end after the URL.
+/// Returns the offset of the blank or line end after the URL.
 fn url(text: &[u8], from: usize, connect: bool) -> Result<Option<usize>, SyntaxError> {
     let mut part = UrlPart::Before;
     for (at, byte) in text.iter().copied().enumerate().skip(from) {
@@ -201,7 +201,8 @@ fn version(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     }
 }
 
-/// The offset after the line end that starts at `at`; `missing`: the reason for refusing a lone CR.
+/// Returns the offset after the line end that starts at `at`; `missing`: the reason for refusing a
+/// lone CR.
 fn line_end(text: &[u8], at: usize, missing: &'static str) -> Result<Option<usize>, SyntaxError> {
     match (text.get(at), text.get(at + 1)) {
         (Some(b'\n'), _) => Ok(Some(at + 1)),
@@ -247,7 +248,8 @@ fn fields(text: &[u8], mut at: usize) -> Result<Option<BodyFields>, SyntaxError>
     }
 }
 
-/// The offset of the line end after a value, which may continue on a line that starts with a blank.
+/// Returns the offset of the line end after a value, which may continue on a line that starts with
+/// a blank.
 fn value(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     let mut at = from;
     loop {
@@ -280,7 +282,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// The length of a chunked body, including its last empty line (no trailers).
+/// Returns the length of a chunked body, including its last empty line (no trailers).
 fn chunks(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let mut at = 0;
     loop {

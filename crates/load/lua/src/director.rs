@@ -28,7 +28,7 @@ pub struct Site {
     /// Path and query.
     pub path: String,
     pub headers: Vec<(String, String)>,
-    /// `None` means GET.
+    /// Method; `None` for GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
     /// `print` and `io.write` write to standard error.
@@ -42,7 +42,7 @@ pub enum ScriptTrouble {
     Script(String),
     /// `HOST:SERVICE REASON` for a name without an address.
     Resolve(String),
-    /// The same for a server that accepts no connection.
+    /// The server accepts no connection.
     Connect(String),
     /// The script's request is invalid: `REASON at LINE:COLUMN`.
     Request(String),
@@ -60,7 +60,7 @@ impl std::fmt::Display for ScriptTrouble {
 
 impl std::error::Error for ScriptTrouble {}
 
-/// The main state of a script and those of its threads.
+/// Main state of a script, and the states of its threads.
 #[derive(Debug)]
 pub struct Director {
     main: LuaState,
@@ -135,7 +135,7 @@ impl Director {
         Ok(parts)
     }
 
-    /// One thread's state, with the script loaded, set up and its arguments passed.
+    /// Returns one thread's state, with the script loaded, set up and its arguments passed.
     fn begin(
         &mut self,
         program: &Program,
@@ -206,13 +206,13 @@ fn look(state: &LuaState) -> Result<Wants, ScriptTrouble> {
     Ok(Wants { pauses: state.has("delay"), responses: state.has("response"), requests })
 }
 
-/// Text of one request.
+/// Returns the text of one request.
 fn text(state: &LuaState) -> Result<Vec<u8>, ScriptTrouble> {
     let made: Option<LuaString> = state.request.call(()).map_err(|error| trouble(&error))?;
     Ok(made.map(|text| text.as_bytes().to_vec()).unwrap_or_default())
 }
 
-/// A script's arguments: counted from 0, the URL first.
+/// Returns a script's arguments: counted from 0, the URL first.
 fn arguments(state: &LuaState, args: &[String]) -> mlua::Result<Table> {
     let table = state.lua.create_table()?;
     for (row, arg) in args.iter().enumerate() {

@@ -44,7 +44,7 @@ impl RecordedValues {
         self.values.last().map_or(0, |(value, _)| *value)
     }
 
-    /// The value of rank round(p/100 · n + 0.5), as wrk counts ranks, and at most the last.
+    /// Returns the value of rank round(p/100 · n + 0.5), as wrk counts ranks, and at most the last.
     fn percentile(&self, percent: f64) -> u64 {
         let count = self.count();
         let rank = (percent / 100.0 * count as f64 + 0.5).round().clamp(0.0, count as f64) as u64;
@@ -58,14 +58,14 @@ impl RecordedValues {
         self.max()
     }
 
-    /// The `row`-th value, counted from 1, and its count.
+    /// Returns the `row`-th value, counted from 1, and its count.
     fn row(&self, row: f64) -> (u64, u64) {
         let index = (row - 1.0).max(0.0) as usize;
         self.values.get(index).copied().unwrap_or((0, 0))
     }
 }
 
-/// The object that a script receives.
+/// Returns the object that a script receives.
 pub(crate) fn object(state: &LuaState, spread: RecordedValues) -> mlua::Result<Value> {
     let lua = &state.lua;
     let named = lua.create_table()?;
@@ -85,7 +85,7 @@ pub(crate) fn object(state: &LuaState, spread: RecordedValues) -> mlua::Result<V
     state.spread.call((named, rows, row, percentile))
 }
 
-/// The table `summary`.
+/// Returns the table `summary`.
 pub(crate) fn summary(lua: &Lua, figures: &RunSums) -> mlua::Result<Table> {
     let Errors { connect, read, write, status, timeout } = figures.errors;
     let table = |rows: &[(&str, u64)]| {

@@ -164,12 +164,13 @@ fn turn(failure: Option<String>, checks: Vec<Option<String>>, action: ActorActio
     ActorTurn { failure, checks, values: Vec::new(), action }
 }
 
-/// Failure outside of the coroutine, such as out of memory.
+/// Returns a failure outside of the coroutine, such as out of memory.
 fn broke(error: mlua::Error) -> ActorTurn {
     turn(None, Vec::new(), ActorAction::Broke(sentence(&error)))
 }
 
-/// Fields by their names in lowercase; several of one name are joined (RFC 9110 section 5.3).
+/// Returns fields by their names in lowercase; several of one name are joined (RFC 9110 section
+/// 5.3).
 fn headers(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, value) in fields::fields(head) {
@@ -229,8 +230,8 @@ fn nanos(seconds: f64) -> Nanos {
     Nanos((seconds.clamp(0.0, SLEEP_MAX_S) * 1e9) as u64)
 }
 
-/// Host functions of a script. On failure they return nil and a reason: the prelude raises the
-/// error, because it knows the script's line.
+/// Installs host functions of a script. On failure they return nil and a reason: the prelude raises
+/// the error, because it knows the script's line.
 fn native(lua: &Lua, base: &Url, servers: &[Url]) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     let allowed: BTreeSet<String> = servers.iter().chain([base]).map(server).collect();
@@ -272,12 +273,12 @@ fn split<T>(result: Result<T, String>) -> (Option<T>, Option<String>) {
     }
 }
 
-/// Scheme, host and port.
+/// Returns scheme, host and port.
 fn server(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The absolute URL of a URL text from the script or from a server.
+/// Returns the absolute URL of a URL text from the script or from a server.
 fn resolve(
     from: &Url,
     text: &str,
@@ -302,7 +303,8 @@ fn resolve(
     Ok(url.into())
 }
 
-/// Names and values in the order of the names, so that the bytes are the same each time.
+/// Returns the names and values in the order of the names, so that the bytes are the same each
+/// time.
 fn pairs(table: &Value) -> Result<Vec<(String, String)>, String> {
     let Value::Table(table) = table else { return Err("it is a table of name = value".to_owned()) };
     let mut all = Vec::new();
@@ -325,8 +327,8 @@ fn urlencoded(all: &[(String, String)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish()
 }
 
-/// A text's description of its journey; `None` if it defines none and is a script with wrk's
-/// interface.
+/// Returns a text's description of its journey; `None` if it defines none and is a script with
+/// wrk's interface.
 ///
 /// # Errors
 /// Fails if the text makes a journey, and is invalid.

@@ -6,7 +6,8 @@ use serde_json::{Number, Value as Json};
 /// Maximum nesting depth of tables; a table that contains itself is cut here too.
 const DEPTH_MAX: u32 = 64;
 
-/// JSON's null is nil: its key is absent from an object, and it ends an array for `#`.
+/// Converts to Lua. JSON's null is nil: its key is absent from an object, and it ends an array for
+/// `#`.
 pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
     Ok(match value {
         Json::Null => Value::Nil,
@@ -40,8 +41,8 @@ fn is_beyond_doubles(number: &Number) -> bool {
     number.as_i128().is_some_and(|whole| whole.unsigned_abs() > u128::from(DOUBLES_MAX))
 }
 
-/// A 64-bit integer that Lua's numbers, which are doubles, cannot hold. It keeps its digits as text
-/// and in JSON. Two of them can be compared; arithmetic converts them to doubles.
+/// 64-bit integer that Lua's numbers, which are doubles, cannot represent. It keeps its digits as
+/// text and in JSON. Two of them can be compared; arithmetic converts them to doubles.
 #[derive(Debug)]
 struct WholeNumber(Number);
 
@@ -78,7 +79,7 @@ fn double(value: &Value) -> mlua::Result<f64> {
     number.map_err(|_| mlua::Error::runtime(format!("arithmetic with a {}", value.type_name())))
 }
 
-/// A table with entries from 1 on is an array; an empty table is an object.
+/// Converts from Lua. A table with entries from 1 on is an array; an empty table is an object.
 ///
 /// # Errors
 /// Fails for a value that JSON cannot express.

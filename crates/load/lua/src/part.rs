@@ -85,7 +85,7 @@ impl Script for ScriptPart {
     }
 }
 
-/// A folded value as wrk's parser passes it: without line ends, but with blanks.
+/// Returns a folded value as wrk's parser passes it: without line ends, but with blanks.
 fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\n') {
         return Cow::Borrowed(value);
@@ -97,7 +97,7 @@ fn script_error(error: mlua::Error) -> ScriptError {
     ScriptError(sentence(&error))
 }
 
-/// Like C Lua's `tonumber`: anything that is not a number is 0.
+/// Converts like C Lua's `tonumber`; a value that is not a number becomes 0.
 fn number(value: &Value) -> f64 {
     let text = || value.as_string().and_then(|text| text.to_str().ok()?.trim().parse().ok());
     let whole = value.as_i64().map(|number| number as f64);

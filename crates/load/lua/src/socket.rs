@@ -8,7 +8,7 @@ use workload::{AwaitedMessages, MessageFilter, SocketAction, SocketCall};
 /// Maximum wait for messages: a day.
 const WAIT_MAX_S: f64 = 86_400.0;
 
-/// The HTTP URL that corresponds to a WebSocket URL; other texts are unchanged.
+/// Returns the HTTP URL that corresponds to a WebSocket URL; other texts are unchanged.
 pub(crate) fn as_http(text: &str) -> String {
     for (scheme, http) in [("ws://", "http://"), ("wss://", "https://")] {
         if let Some(rest) = text.strip_prefix(scheme) {
@@ -18,12 +18,12 @@ pub(crate) fn as_http(text: &str) -> String {
     text.to_owned()
 }
 
-/// The WebSocket URL that corresponds to an HTTP URL.
+/// Returns the WebSocket URL that corresponds to an HTTP URL.
 pub(crate) fn as_ws(url: &str) -> String {
     url.replacen("http", "ws", 1)
 }
 
-/// Reads the call that the prelude has built, or `None` if it is a request.
+/// Reads the call that the prelude has built; `None` if it is a request.
 ///
 /// # Errors
 /// Fails for a value that the prelude did not build.

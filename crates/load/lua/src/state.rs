@@ -52,7 +52,7 @@ pub(crate) struct LuaState {
 unsafe impl Send for LuaState {}
 
 impl LuaState {
-    /// A state with `wrk` for this destination, and no script in it yet.
+    /// Returns a state with `wrk` for this destination, and no script in it yet.
     pub(crate) fn new(site: &Site) -> mlua::Result<LuaState> {
         let lua = open(site.aside)?;
         let wrk = lua.create_table()?;
@@ -119,7 +119,7 @@ impl LuaState {
     }
 }
 
-/// A state with all libraries and no script. `aside`: output is printed to standard error.
+/// Returns a state with all libraries and no script. `aside`: output is printed to standard error.
 pub(crate) fn open(aside: bool) -> mlua::Result<Lua> {
     // SAFETY: all libraries are opened, `ffi` and `debug` among them, because wrk's scripts have
     // them; such a script is trusted like any program that the user starts.
@@ -160,7 +160,7 @@ pub(crate) fn failure(trouble: ScriptTrouble) -> Error {
     Error::external(trouble)
 }
 
-/// Message of an error, raised by the script or by this program.
+/// Returns the message of an error, raised by the script or by this program.
 pub(crate) fn trouble(error: &Error) -> ScriptTrouble {
     match error.downcast_ref::<ScriptTrouble>() {
         Some(ours) => ours.clone(),
@@ -168,7 +168,7 @@ pub(crate) fn trouble(error: &Error) -> ScriptTrouble {
     }
 }
 
-/// One line: the script's name, the line, the error; as Lua prints it.
+/// Formats one line: the script's name, the line, the error; as Lua prints it.
 pub(crate) fn sentence(error: &Error) -> String {
     let (text, place) = match error {
         Error::SyntaxError { message, .. } => (message.clone(), None),
@@ -184,7 +184,7 @@ pub(crate) fn sentence(error: &Error) -> String {
     }
 }
 
-/// `FILE:LINE:` of the innermost Lua line in a traceback.
+/// Parses `FILE:LINE:` of the innermost Lua line in a traceback.
 fn place(traceback: &str) -> Option<&str> {
     let line = traceback
         .lines()

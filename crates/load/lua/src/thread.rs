@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One worker's state, which `setup` and `done` access from theirs.
+/// State of one worker, which `setup` and `done` access from theirs.
 #[derive(Debug)]
 pub(crate) struct WorkerState {
     state: Mutex<LuaState>,
@@ -51,7 +51,7 @@ impl Control {
     }
 }
 
-/// A thread as `setup` sees it: its globals belong to another state.
+/// Returns a thread as `setup` sees it: its globals belong to another state.
 pub(crate) fn handle(main: &LuaState, shared: &Arc<WorkerState>) -> mlua::Result<Value> {
     let lua = &main.lua;
     let (from, to) = (shared.clone(), shared.clone());
@@ -69,7 +69,7 @@ pub(crate) fn handle(main: &LuaState, shared: &Arc<WorkerState>) -> mlua::Result
     object(main, &shared.control, get, set)
 }
 
-/// A thread as its own script sees it.
+/// Returns a thread as its own script sees it.
 pub(crate) fn own(state: &LuaState, control: &Arc<Control>) -> mlua::Result<Value> {
     let lua = &state.lua;
     let get =

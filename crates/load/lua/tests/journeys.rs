@@ -46,7 +46,7 @@ fn call(act: ActorTurn) -> ActedCall {
     }
 }
 
-/// The action as one line.
+/// Returns the action as one line.
 fn line(act: ActorTurn) -> String {
     let mut line = match act.action {
         ActorAction::Call(call) => {

@@ -11,7 +11,7 @@ use units::{Nanos, Purpose, Seed, Stream};
 pub struct Limiter {
     pub per_s: f64,
     pub burst: f64,
-    /// Status of calls beyond the limit, or `None` if they wait for their turn.
+    /// Status of calls beyond the limit; `None` if they wait for their turn.
     pub status: Option<u16>,
 }
 
@@ -19,7 +19,7 @@ pub struct Limiter {
 #[derive(Clone, Copy, Debug)]
 pub struct SharedLine {
     pub bytes_per_s: f64,
-    /// All responses share the line; otherwise each has its own.
+    /// True if all responses share the line; otherwise each has its own.
     pub shared: bool,
     /// Bytes of each response's body.
     pub body: usize,
@@ -41,15 +41,15 @@ pub struct Ailments {
     pub delayed_ack_from: Option<u64>,
     /// Number of connections that are served at once; the others wait, unanswered.
     pub served_at_once: Option<usize>,
-    /// Number of connections that may be open at once; the others are closed.
+    /// Maximum number of open connections; the others are closed.
     pub connection_cap: Option<usize>,
     pub limiter: Option<Limiter>,
     pub stall: Option<Stall>,
     /// Calls within this time of the first call take this many times as long.
     pub cold: Option<(Nanos, f64)>,
-    /// The first call takes this many times as long, falling linearly to normal within this time.
+    /// Factor on the duration of the first call, falling linearly to normal within this time.
     pub warming: Option<(Nanos, f64)>,
-    /// Each call takes this much longer than the previous one.
+    /// Additional time of each call compared with the previous one.
     pub leak: Nanos,
     pub close_after: Option<u64>,
     pub line: Option<SharedLine>,
@@ -59,14 +59,14 @@ pub struct Ailments {
     pub late: Option<(f64, Nanos)>,
     /// The law of every other connection; replaces `work`.
     pub other_backend: Option<Service>,
-    /// One in this many connects needs its SYN repeated: after 1 s and, for one in four of those, 3
-    /// s.
+    /// One in this number of connects needs its SYN repeated: after 1 s and, for one in four of
+    /// those, 3 s.
     pub lost_connects: Option<u64>,
     /// A share of the responses is sent again after 200 ms.
     pub lost_responses: f64,
 }
 
-/// One connection as seen by the server.
+/// Connection as seen by the server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     number: u64,
@@ -175,7 +175,7 @@ impl Ailing {
         done + Nanos::from_secs_f64(self.random.exponential(self.ails.lateness.as_secs_f64()))
     }
 
-    /// Decision of the limiter: when the call passes, or the status of its refusal.
+    /// Returns the decision of the limiter: when the call passes, or the status of its refusal.
     fn admit(&mut self, now: Nanos) -> Result<Nanos, u16> {
         let Some(limiter) = self.ails.limiter else { return Ok(now) };
         let gained = (now - self.filled).as_secs_f64() * limiter.per_s;

@@ -13,7 +13,7 @@ pub struct Canned {
     response: Vec<u8>,
     request: usize,
     now: Nanos,
-    /// Bytes written by each slot that have not been answered.
+    /// Number of bytes written by each slot that have not been answered.
     written: Vec<usize>,
     pending: Vec<Slot>,
     /// Nanoseconds that pass with every reading of the clock.
@@ -138,7 +138,7 @@ pub enum CannedResponse {
     Plain,
     /// Each response has another head: a field contains its number.
     Numbered,
-    /// The same, in Server-Timing.
+    /// Each response has another Server-Timing value.
     Timed,
 }
 
@@ -179,7 +179,7 @@ generate = { key = 'hex:8' }
 name = 'visit'
 ";
 
-/// A worker whose 64 users make `calls` calls in iterations of four steps, and its world.
+/// Returns a worker whose 64 users make `calls` calls in iterations of four steps, and its world.
 ///
 /// # Panics
 /// Panics like [`calls_against`].
@@ -215,10 +215,10 @@ pub fn canned_journey(calls: u64, steps: CannedSteps) -> (engine::Worker, Canned
     (worker, Canned::new(PLAIN, length, 64, start))
 }
 
-/// Steps of one iteration of a canned journey.
+/// Number of steps of one iteration of a canned journey.
 pub const STEPS_PER_ITERATION: u64 = 4;
 
-/// The worker and the world of [`calls_against`], for a caller that drives them itself.
+/// Returns the worker and the world of [`calls_against`], for a caller that drives them itself.
 ///
 /// # Panics
 /// Panics like [`calls_against`].
@@ -239,8 +239,8 @@ pub fn canned_worker(
     worker_of(plan, response, 64)
 }
 
-/// A worker whose `users` users each think for `pause` after each of the `calls` calls, and its
-/// world.
+/// Returns a worker whose `users` users each think for `pause` after each of the `calls` calls, and
+/// its world.
 ///
 /// # Panics
 /// Panics like [`calls_against`].
@@ -248,8 +248,8 @@ pub fn canned_thinkers(users: u32, pause: Nanos, calls: u64) -> (engine::Worker,
     worker_of(closed_plan(users, plan::Think::Fixed(pause), calls), PLAIN, users as usize)
 }
 
-/// A worker whose 64 users make `calls` calls to a list of ten URLs, and its world: the reference
-/// for a journey.
+/// Returns a worker whose 64 users make `calls` calls to a list of ten URLs, and its world: the
+/// reference for a journey.
 ///
 /// # Panics
 /// Panics like [`calls_against`].

@@ -1,5 +1,5 @@
 //! A gRPC server over the same queueing models: each message of a request has an answer, and pings
-//! are judged as grpc-go does.
+//! are judged as in grpc-go.
 
 use crate::http2::{DATA, GOAWAY, HEADERS, SETTINGS, frame};
 use crate::servers::Queue;
@@ -15,9 +15,10 @@ const END_HEADERS: u8 = 4;
 const FRAME_HEADER: usize = 9;
 const PREFACE: usize = 24;
 const ENHANCE_YOUR_CALM: u32 = 11;
-/// Before each message: a flag and its length.
+/// Bytes before each message: a flag and its length.
 const PREFIX: usize = 5;
-/// Pings without data are accepted at this interval, and two more (grpc-go's enforcement policy).
+/// Minimum interval of pings without data, of which two more are accepted (grpc-go's enforcement
+/// policy).
 const PING_INTERVAL: Nanos = Nanos::from_secs(300);
 const STRIKES_MAX: u32 = 2;
 
@@ -28,7 +29,7 @@ pub type Answered = Arc<Mutex<Vec<Nanos>>>;
 #[derive(Debug)]
 pub struct ChatServer {
     queue: Queue,
-    /// `None` if messages have no answer.
+    /// Answers; `None` if messages have no answer.
     answered: Option<Answered>,
     acknowledges: bool,
     pinged: Answered,
@@ -86,7 +87,7 @@ impl ChatServer {
         self
     }
 
-    /// The answers to the messages of a piece of a request, and the end of the call.
+    /// Returns the answers to the messages of a piece of a request, and the end of the call.
     fn data(
         &mut self,
         now: Nanos,
@@ -171,7 +172,7 @@ impl ChatServer {
     }
 }
 
-/// A literal field without indexing (RFC 7541 section 6.2.2), of fewer than 127 bytes each.
+/// Encodes a literal field without indexing (RFC 7541 section 6.2.2), of fewer than 127 bytes each.
 fn literal(name: &str, value: &str, out: &mut Vec<u8>) {
     out.push(0);
     for text in [name, value] {

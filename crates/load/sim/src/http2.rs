@@ -23,7 +23,7 @@ const STATUS_200: u8 = 0x88;
 const REFUSED_STREAM: u32 = 7;
 const INTERNAL_ERROR: u32 = 2;
 
-/// One frame (RFC 9113 section 4.1).
+/// Renders one frame (RFC 9113 section 4.1).
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u32).to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
@@ -47,7 +47,7 @@ pub struct Streams {
     streams_max: Option<u32>,
     /// Requests of a connection before GOAWAY.
     calls_max: Option<u32>,
-    /// Delay of GOAWAY after the last response, or `None` if it is sent as soon as the last request
+    /// Delay of GOAWAY after the last response; `None` if it is sent as soon as the last request
     /// arrives.
     goaway_after: Option<Nanos>,
     treatment: fn(u64) -> StreamTreatment,

@@ -62,8 +62,7 @@ pub enum EarlyDataMode {
     /// The server's tickets do not permit early data.
     Shut,
     Open,
-    /// The same, and it accepts the early data of a ticket each time it arrives (RFC 8446 section
-    /// 8).
+    /// Accepts the early data of a ticket each time it arrives (RFC 8446 section 8).
     Repeating,
     /// Requests in early data get 425 (RFC 8470 section 5.2).
     TooEarly,
@@ -78,7 +77,7 @@ pub struct QuicWorld {
     pub delay: Nanos,
     /// Maximum number of concurrent streams per connection.
     pub streams_max: u32,
-    /// Connection window of the server for uploads, bytes; `None` means unlimited.
+    /// Connection window of the server for uploads in bytes; `None` for no limit.
     pub upload_window: Option<u32>,
     /// Bytes of content of each response.
     pub body: usize,
@@ -86,7 +85,7 @@ pub struct QuicWorld {
     pub calls_max: Option<u32>,
     /// Returns whether the datagram with this number in its direction is lost.
     pub loses: fn(Way, u64) -> bool,
-    /// The outcome of the request with this number.
+    /// Returns the outcome of the request with this number.
     pub treatment: fn(u64) -> RequestTreatment,
     /// The port is closed: datagrams are answered with ICMP errors.
     pub closed_port: bool,
@@ -96,7 +95,7 @@ pub struct QuicWorld {
     pub fixed: bool,
     /// Input that the server ignores.
     pub ignored: IgnoredInput,
-    /// The first bytes of the control stream of the connection with this number.
+    /// Returns the first bytes of the control stream of the connection with this number.
     pub control: fn(u64) -> Vec<u8>,
     /// Delay of the rest of that stream after its first byte.
     pub control_after: Nanos,
@@ -137,12 +136,12 @@ pub struct QuicOutcome {
     pub heard: Vec<(u64, Vec<u8>)>,
     /// Number of datagrams sent, up and down.
     pub datagrams: [u64; 2],
-    /// The codes with which the client closed connections, as far as the server received them.
+    /// Codes with which the client closed connections, as far as the server received them.
     pub closed: Vec<u64>,
 }
 
-/// Runs a plan for HTTP/3 with one worker. `origin`: the start of the library's clock; only
-/// differences to it are used.
+/// Runs a plan for HTTP/3 with one worker. `origin`: start of the library's clock; only differences
+/// to it are used.
 ///
 /// # Panics
 /// Panics if the plan is invalid: a test's plan is valid.
@@ -193,7 +192,7 @@ impl QuicField {
         QuicField { quic, governor: Governor::unbounded(), carried: Carried::default() }
     }
 
-    /// Its address.
+    /// Returns its address.
     pub fn peer() -> Peer {
         Peer::Quic { address: SERVER.parse().expect("an address"), name: NAME.to_owned() }
     }
@@ -247,7 +246,7 @@ fn places(plan: &Plan) -> Vec<Place> {
 
 const SERVER: &str = "10.0.0.2:443";
 
-/// Both sides of TLS, with their own certificate.
+/// Returns both sides of TLS, with their own certificate.
 fn handshakes(early: EarlyDataMode) -> (quic::Handshakes, HandSessions, Arc<QuicServerConfig>) {
     let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).expect("a certificate");
     let certificate = made.cert.der().clone();
@@ -292,7 +291,7 @@ const WORDS: SessionWords = SessionWords {
     why: |error| error.to_string(),
 };
 
-/// A session store that accepts sessions and returns none.
+/// Session store that stores no sessions.
 #[derive(Debug)]
 struct Forgets;
 
@@ -395,7 +394,7 @@ impl SimulatedNetwork {
         self.events.push(Reverse((self.now + self.world.delay, self.sequence)));
     }
 
-    /// The time of the next event.
+    /// Returns the time of the next event.
     fn next(&mut self) -> Nanos {
         let flying = self.events.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
         let timer = self.host.timer().map_or(Nanos::NEVER, |at| {
@@ -507,7 +506,7 @@ impl Io for SimulatedNetwork {
     }
 }
 
-/// The server.
+/// Server.
 struct Host {
     endpoint: Endpoint,
     guests: BTreeMap<ConnectionHandle, Guest>,
@@ -781,7 +780,7 @@ impl Guest {
     }
 }
 
-/// RFC 9000 section 2.1.
+/// Returns the stream's number (RFC 9000 section 2.1).
 fn id_of(stream: u64) -> StreamId {
     StreamId::new(quinn_proto::Side::Client, Dir::Bi, stream >> 2)
 }

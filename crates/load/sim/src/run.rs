@@ -19,7 +19,7 @@ use std::sync::Arc;
 use units::Nanos;
 use workload::{Actor, Guide, Script};
 
-/// A finished simulation.
+/// Finished simulation.
 #[derive(Debug)]
 pub struct Simulated {
     pub measurement: Measurement,
@@ -49,7 +49,7 @@ pub(crate) struct Bench {
     carry: Option<Carry>,
 }
 
-/// A transformation of workers' rows, such as sending them as bytes to another machine.
+/// Transformation of workers' rows, such as sending them as bytes to another machine.
 pub type Carry = Box<dyn FnMut(Row) -> Row>;
 
 impl Bench {
@@ -110,7 +110,7 @@ impl Link for Bench {
     }
 }
 
-/// The defaults of `run`, for one URL, as the basis of a test's plan.
+/// Returns the defaults of `run`, for one URL, as the basis of a test's plan.
 pub fn plan_for(url: &str) -> Plan {
     let url = url::Url::parse(url).expect("a test's URL is well formed");
     Plan::for_url(url)
@@ -124,7 +124,7 @@ pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Simulated {
     execute_with(plan, World::new(server, Nanos::ZERO, START), workers, None)
 }
 
-/// The same in a world provided by the caller; `stop_after`: an order to abandon at that time.
+/// Executes in a world that the caller provides; `stop_after`: an order to abandon at that time.
 ///
 /// # Panics
 /// Panics if the plan cannot be prepared: a test's plan is valid.
@@ -138,7 +138,7 @@ pub fn execute_with(
     run_to_its_end(plan, world, sources, stop_after)
 }
 
-/// The same with a worker for each of these parts of the load, whose rows go through `carry`: a
+/// Executes with a worker for each of these parts of the load, whose rows go through `carry`: a
 /// fleet of machines with one worker each.
 ///
 /// # Panics
@@ -148,7 +148,7 @@ pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry)
     run_divided(plan, world, sources, None, Some((shares, carry)))
 }
 
-/// The same with a worker for each script, which makes its requests.
+/// Executes with a worker for each script, which makes its requests.
 ///
 /// # Panics
 /// Panics if the plan cannot be prepared: a test's plan is valid.
@@ -156,7 +156,7 @@ pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>)
     run_to_its_end(plan, world, scripts.into_iter().map(RequestSource::Script).collect(), None)
 }
 
-/// The same with one worker whose users are guided; `directory` resolves their servers.
+/// Executes with one worker whose users are guided; `directory` resolves their servers.
 ///
 /// # Panics
 /// Panics if the plan cannot be prepared: a test's plan is valid.
@@ -169,7 +169,7 @@ pub fn execute_guided(
     run_to_its_end(plan, world, vec![RequestSource::Guide(guide, directory)], None)
 }
 
-/// The same with `workers` workers whose users follow the plan's journeys; `given`: values as from
+/// Executes with `workers` workers whose users follow the plan's journeys; `given`: values as from
 /// a setup.
 ///
 /// # Panics
@@ -183,7 +183,7 @@ pub fn execute_journeys(
     execute_acted(plan, world, workers, given, &|| Vec::new())
 }
 
-/// The same with journeys that programs carry out; `actors`: the programs of one worker, by the
+/// Executes with journeys that programs carry out; `actors`: the programs of one worker, by the
 /// rows of the journeys.
 ///
 /// # Panics
@@ -204,7 +204,7 @@ pub fn execute_acted(
     run_to_its_end(plan, world, sources, None)
 }
 
-/// Knows no places except those of the plan.
+/// Directory without places except those of the plan.
 #[derive(Debug)]
 pub(crate) struct Nowhere;
 
@@ -271,7 +271,7 @@ fn run_divided(
     end_of(runners, &world, bench, (stop_after, renewal))
 }
 
-/// The same for a plan with scenarios. Each of its loads has a worker on each of `cores` cores;
+/// Executes a plan with scenarios. Each of its loads has a worker on each of `cores` cores;
 /// `given`: values as from a setup of its journeys, if it has any.
 ///
 /// # Panics
@@ -349,8 +349,8 @@ fn end_of<D: Driven>(
     }
 }
 
-/// Events that are ready now; if there are none, the clock advances to the next event, at most to
-/// `wake`.
+/// Returns events that are ready now; if there are none, the clock advances to the next event, at
+/// most to `wake`.
 pub(crate) fn drive_ready(world: &Rc<RefCell<World>>, wake: Nanos) -> Vec<Ready> {
     let now = world.borrow().now();
     world.borrow_mut().advance(now);

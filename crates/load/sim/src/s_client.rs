@@ -16,7 +16,7 @@ const REQUEST: Nanos = Nanos::from_micros(7_479);
 /// Maximum number of connections that wait to be served.
 const BACKLOG: usize = 64;
 
-/// A server with one processor: attempts interrupt it, and attempts at a full queue are dropped.
+/// Server with one processor: attempts interrupt it, and attempts at a full queue are dropped.
 #[derive(Debug, Default)]
 struct Interrupted {
     /// Accepted connections that are not yet served, and requests in their order.
@@ -78,12 +78,12 @@ pub struct OverloadPoint {
     /// Connections per second that the sockets start, and requests per second that are served.
     pub offered: f64,
     pub served: f64,
-    /// The same figures for the users.
+    /// Figures of the users.
     pub users_offered: f64,
     pub users_served: f64,
 }
 
-/// Both loads at rising sizes, up to sixteen times the server's capacity.
+/// Returns both loads at rising sizes, up to sixteen times the server's capacity.
 pub fn curves() -> Vec<OverloadPoint> {
     let per_second = |count: u64| count as f64 / SECONDS as f64;
     let point = |sockets: u32| {
@@ -103,9 +103,9 @@ pub fn curves() -> Vec<OverloadPoint> {
     [20, 40, 60, 65, 100, 200, 400, 700, 1_032].map(point).into()
 }
 
-/// The figure in `docs/lineage`: a row for each load, and a bar for each throughput.
+/// Returns the figure in `docs/lineage`: a row for each load, and a bar for each throughput.
 pub fn figure(curves: &[OverloadPoint]) -> String {
-    /// Requests served per second that one character represents.
+    /// Number of requests served per second that one character represents.
     const PER_CHARACTER: f64 = 4.0;
     let mut text =
         "sockets  begun/s  served/s                                      users served/s\n"
@@ -125,7 +125,7 @@ pub fn figure(curves: &[OverloadPoint]) -> String {
     text
 }
 
-/// The preset with this many sockets.
+/// Returns the preset with this many sockets.
 fn sockets_of(number: u32) -> Plan {
     let mut plan = plan_for("http://sim.example/page");
     let base = plan.targets[0].url.clone();

@@ -37,9 +37,9 @@ impl Stall {
 pub struct Queue {
     service: Service,
     random: Stream,
-    /// When each server is free.
+    /// Instants at which each server is free.
     free: Vec<Nanos>,
-    /// Unlimited servers: each request has its own.
+    /// Returns an unlimited number of servers: each request has its own.
     endless: bool,
     stall: Option<Stall>,
     response: Vec<u8>,
@@ -91,7 +91,7 @@ impl Queue {
         self.stall.and_then(|stall| stall.end_of(done)).unwrap_or(done)
     }
 
-    /// Number of request heads completed by `bytes`: each is a request without body.
+    /// Returns the number of request heads completed by `bytes`: each is a request without body.
     fn requests(&mut self, client: Client, bytes: &[u8]) -> usize {
         let seen = self.heads.entry(client).or_default();
         let mut count = 0;

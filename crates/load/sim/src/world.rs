@@ -45,24 +45,24 @@ pub trait Server {
         Admission::Accept
     }
 
-    /// Bytes arrived; the actions follow at the given instants, none of them before `now`.
+    /// Handles received bytes; the actions follow at the given instants, none of them before `now`.
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)>;
 
-    /// The client has ended its sending side and still reads.
+    /// Handles a client that has ended its sending side and still reads.
     fn half_closed(&mut self, _now: Nanos, _client: Client) -> Vec<(Nanos, Action)> {
         Vec::new()
     }
 
-    /// The client's side is closed.
+    /// Handles a client that has closed its side.
     fn ended(&mut self, _now: Nanos, _client: Client) {}
 
-    /// The client has broken the connection.
+    /// Handles a client that has reset the connection.
     fn reset(&mut self, now: Nanos, client: Client) {
         self.ended(now, client);
     }
 
-    /// This many bytes wait because the client does not read; called at each change, once some
-    /// wait.
+    /// Handles a change in the number of bytes that wait because the client does not read; called
+    /// only after some have waited.
     fn unsent(&mut self, _now: Nanos, _client: Client, _bytes: u64) {}
 
     /// Returns when the server acts without an event; `NEVER` if it does not.
@@ -70,7 +70,7 @@ pub trait Server {
         Nanos::NEVER
     }
 
-    /// Returns observations of the server's process on its machine; `None` means none.
+    /// Returns observations of the server's process on its machine; `None` without any.
     fn state(&self, _now: Nanos) -> Option<ServerState> {
         None
     }
@@ -95,11 +95,11 @@ enum Event {
     Act(Client, Action),
     Shut(Client),
     Gone(Client, Close),
-    /// The server has taken in the data that the client's transport held.
+    /// The server has read the data that the client's transport held.
     Room(Client),
 }
 
-/// The client's end of one connection.
+/// Client's end of one connection.
 #[derive(Debug, Default)]
 struct Pipe {
     generation: u32,
@@ -110,7 +110,7 @@ struct Pipe {
     /// Data sent by the server and not yet within the window.
     waiting: VecDeque<u8>,
     ended: bool,
-    /// Bytes that the transport holds until the server takes them in.
+    /// Number of bytes that the transport holds until the server reads them.
     held: usize,
     signal: Option<Ready>,
 }
@@ -122,12 +122,12 @@ pub struct WorkTime {
     pub open: Nanos,
     /// Time of one write or read.
     pub transfer: Nanos,
-    /// The first work after this instant takes this much longer: the client was suspended.
+    /// Additional time of the first work after this instant: the client was suspended.
     pub pause: Option<(Nanos, Nanos)>,
 }
 
-/// Times in which the host of a virtual machine takes its cores: neither client nor server does
-/// anything meanwhile.
+/// Times in which the host of a virtual machine takes its cores: neither client nor server acts
+/// meanwhile.
 #[derive(Clone, Debug, Default)]
 pub struct Stolen {
     /// Start and end of each burst, in order and without overlap.
@@ -176,7 +176,7 @@ pub struct World {
     /// happen.
     write_max: usize,
     /// Maximum number of bytes that the transport holds, and the time after which the server has
-    /// taken them in.
+    /// read them.
     intake: Option<(usize, Nanos)>,
     /// Number of bytes in transit to a client that does not read.
     window: usize,
@@ -261,7 +261,7 @@ impl World {
         self.server.take_deaths()
     }
 
-    /// The instant of the next event; `NEVER` if no event is scheduled.
+    /// Returns the instant of the next event; `NEVER` if no event is scheduled.
     pub fn next_event(&self) -> Nanos {
         self.next_arrival().min(self.server.due())
     }
@@ -332,7 +332,7 @@ impl World {
         }
     }
 
-    /// Processes an event. `at`: when it happened; the clock is later if the client was at work
+    /// Processes an event. `at`: when it occurred; the clock is later if the client was at work
     /// meanwhile.
     fn happen(&mut self, at: Nanos, event: Event) {
         match event {

@@ -112,7 +112,7 @@ fn plan(rest: &str) -> Plan {
     plan
 }
 
-/// A server that answers after a millisecond: `/NNN` with that status, `/hang` never.
+/// Returns a server that answers after a millisecond: `/NNN` with that status, `/hang` never.
 fn play(plan: Plan, workers: u32, lines: &'static [Line]) -> (Simulated, Vec<String>) {
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
         let request = String::from_utf8_lossy(bytes).into_owned();

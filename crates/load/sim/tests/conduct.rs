@@ -16,13 +16,13 @@ const CHANGE: Nanos = Nanos::from_secs(1_004);
 /// Behavior of a server from [`CHANGE`] on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Behavior {
-    /// Its connections break, and nothing listens any more.
+    /// Its connections break, and it no longer listens.
     Dies,
     /// It keeps its connections and accepts no new ones.
     Refuses,
-    /// It reads and sends nothing.
+    /// It neither reads nor sends.
     Hangs,
-    /// Nothing happens.
+    /// It keeps running.
     Lives,
 }
 

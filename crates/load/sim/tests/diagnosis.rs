@@ -9,7 +9,7 @@ use units::Nanos;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// A load and its duration.
+/// Load and its duration.
 #[derive(Clone, Copy)]
 enum Held {
     /// A number of users, and seconds.
@@ -50,7 +50,7 @@ fn measure(plan: Plan, ails: Ailments) -> Measurement {
     execute_with(plan, world, 1, None).measurement
 }
 
-/// Duration of a single call, as the first call would show.
+/// Returns the duration of a single call, as the first call would show.
 fn alone(ails: Ailments) -> Nanos {
     let mut plan = plan_of(Held::Users(1, 100));
     plan.stop.requests = Some(1);
@@ -432,7 +432,7 @@ fn the_curve_finds_pools_of_any_law() {
     assert!(found.is_empty(), "{}", describe(&found));
 }
 
-/// A staircase of populations; the lowest is held longest, because it has the fewest calls.
+/// Returns a staircase of populations; the lowest is held longest, because it has the fewest calls.
 fn ramp(ails: Ailments, users: &[u32]) -> Vec<Diagnosis> {
     let held = |users: &u32| Held::Users(*users, if *users < 4 { 30 } else { 5 });
     let steps: Vec<(Held, Measurement)> =

@@ -29,7 +29,7 @@ where
     World::new(server, Nanos::from_millis(10), Nanos::from_secs(1_000))
 }
 
-/// Status and body, or the class of the failure.
+/// Returns the status and body, or the class of the failure.
 fn describe(heard: &Heard) -> String {
     match &heard.result {
         Ok(reply) => format!("{} {}", reply.facts.status, String::from_utf8_lossy(&reply.body)),
@@ -181,7 +181,8 @@ fn a_handshake_may_be_all_that_is_wanted() {
     assert_eq!(took, Nanos::from_millis(20));
 }
 
-/// Uses these limits, and a server that sends each piece this many milliseconds after the request.
+/// Uses these limits, and a server that sends each piece this number of milliseconds after the
+/// request.
 fn within(limits: ResponseLimits, pieces: Vec<(u64, Vec<u8>)>) -> Heard {
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         let sent = pieces.iter().cloned();

@@ -69,7 +69,7 @@ impl Guide for Tour {
     }
 }
 
-/// Knows one place beyond the plan's.
+/// Directory with one place beyond the plan's.
 #[derive(Debug)]
 struct OnePlace {
     asked: Arc<Mutex<u32>>,
@@ -173,7 +173,7 @@ fn the_end_of_the_time_ends_it_for_all() {
     assert_eq!(outcome.measurement.total.counts.succeeded, 6);
 }
 
-/// A user with three calls at once. The end of the second one starts a fourth, and the user pauses
+/// User with three calls at once. The end of the second one starts a fourth, and the user pauses
 /// for a second while calls are in flight.
 #[derive(Debug)]
 struct Several {

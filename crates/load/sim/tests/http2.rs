@@ -132,14 +132,14 @@ fn waits_for_a_stream_are_measured() {
     assert!(of_run(&Evidence::new(&enough)).iter().all(|one| one.rule.id != "one-channel"));
 }
 
-/// Calls of gRPC with a body, as many messages as `text` has bytes, each empty.
+/// Returns gRPC calls with a body: as many messages as `text` has bytes, each empty.
 fn chat(mut plan: Plan, messages: usize) -> Plan {
     plan.use_grpc();
     plan.request.body = Some(vec![0; 5 * messages]);
     plan
 }
 
-/// Seconds after the start at which the server was pinged, and the run.
+/// Returns the seconds after the start at which the server was pinged, and the run.
 fn pinged(server: ChatServer, timeout: Nanos) -> (Vec<u64>, Measurement) {
     let pings = Answered::default();
     let mut plan = chat(http2(closed(1, 1), 1), 1);
@@ -175,7 +175,7 @@ fn a_connection_without_acknowledgments_is_broken_off() {
 }
 
 /// Messages on a schedule at a serial server with random times: each answer is measured from the
-/// instant its message was due, as the server's own log has it.
+/// instant at which its message was due, as in the server's own log.
 #[test]
 fn answers_to_paced_messages_are_timed_within_5_percent() {
     let answered = Answered::default();

@@ -52,7 +52,7 @@ fn failures(ran: &QuicOutcome) -> Vec<(FailureClass, u64)> {
     failures.iter().map(|(class, count)| (*class, *count)).collect()
 }
 
-/// Service times of the calls, in the order of their indices.
+/// Returns the service times of the calls, in the order of their indices.
 fn services(ran: &QuicOutcome) -> Vec<Nanos> {
     let mut calls: Vec<_> = ran.outcome.calls.iter().map(|(sample, _)| sample).collect();
     calls.sort_by_key(|sample| sample.index);

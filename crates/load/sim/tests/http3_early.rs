@@ -8,7 +8,7 @@ use units::Nanos;
 
 const TRIP: Nanos = Nanos::from_millis(20);
 
-/// One user, one connection per call, and a round trip of 20 ms.
+/// Returns a plan of one user, one connection per call, and a round trip of 20 ms.
 fn early(calls: u64) -> Plan {
     let mut plan = plan_for("https://sim.example/");
     plan.request.version = HttpVersion::Http3;
@@ -33,7 +33,7 @@ fn facts(ran: &QuicOutcome) -> EarlyFacts {
     ran.outcome.measurement.total.connections.early
 }
 
-/// Response times of the calls, in the order of their indices, in whole milliseconds.
+/// Returns the response times of the calls, in the order of their indices, in whole milliseconds.
 fn times(ran: &QuicOutcome) -> Vec<u64> {
     let mut calls: Vec<_> = ran.outcome.calls.iter().map(|(sample, _)| sample).collect();
     calls.sort_by_key(|sample| sample.index);

@@ -94,7 +94,7 @@ form = { items = '{{items}}' }
 headers = { Authorization = 'Bearer {{token}}' }
 ";
 
-/// A shop: it checks permissions, and knows the purpose of each token.
+/// Returns a shop: it checks permissions, and knows the purpose of each token.
 fn shop(request: &str) -> (u16, String, String) {
     let passwords = [("ann", "a%20b"), ("bob", "x,y"), ("eve", "z")];
     let path = line(request).split(' ').nth(1).unwrap_or_default().to_owned();
@@ -153,7 +153,7 @@ fn any_number_of_workers_sends_the_same_bytes() {
     assert_eq!(one, sent(8));
 }
 
-/// Rows that iterations of two journeys took, by name of the journey.
+/// Returns the rows that iterations of two journeys took, by name of the journey.
 fn rows_taken(workers: u32, order: &str, requests: u64) -> Vec<String> {
     let text = format!(
         "[load]\nusers = 8\n[stop]\nrequests = {requests}\n\

@@ -21,13 +21,13 @@ fn digest(password: &str) -> Auth {
     Auth::Digest { user: "Mufasa".into(), password: password.into() }
 }
 
-/// Value of a parameter in a credentials field.
+/// Returns the value of a parameter in a credentials field.
 fn parameter<'a>(line: &'a str, name: &str) -> &'a str {
     let at = line.find(&format!(" {name}=")).map_or(line.len(), |at| at + name.len() + 2);
     line[at..].split(',').next().unwrap_or("").trim_matches('"')
 }
 
-/// Each nonce is valid for this many requests, whose counts rise one by one; then it is stale.
+/// Each nonce is valid for this number of requests, whose counts rise one by one; then it is stale.
 struct Guard {
     uses: u32,
     nonces: BTreeMap<String, u32>,

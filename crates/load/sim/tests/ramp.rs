@@ -31,7 +31,7 @@ fn given(from: f64, to: f64, step: f64) -> Range {
     Range::Given(levels.expect("a test's staircase goes up"))
 }
 
-/// The plan of `run` at one load.
+/// Returns the plan of `run` at one load.
 fn at(base: &Plan, level: f64, hold: Nanos, seed: u64) -> Plan {
     let mut plan = base.clone();
     (plan.seed, plan.stop.duration) = (seed, Some(hold));
@@ -194,7 +194,7 @@ fn webmarks_costs_give_webmarks_peaks() {
     near("peak, ten calls per connection", curve.peak.unwrap().at, 518.6, 0.03);
 }
 
-/// A step that the server does not survive: nothing is answered any more.
+/// A step that the server does not survive: no further call is answered.
 #[test]
 fn a_server_that_dies_leaves_the_curve_below() {
     let dead = |seed: u64| -> Box<dyn Server> {
@@ -238,8 +238,8 @@ struct Known {
     knee: f64,
 }
 
-/// The model number `seed`: serial or with several servers, constant or exponential, offered rates
-/// or users with and without think time.
+/// Returns the model number `seed`: serial or with several servers, constant or exponential,
+/// offered rates or users with and without think time.
 fn known(seed: u64) -> Known {
     let servers = [1, 1, 2, 4][(seed / 2 % 4) as usize];
     let mean = Nanos::from_micros(3_000 + 70 * (seed % 37));

@@ -36,7 +36,7 @@ fn over_the_wire(row: engine::Row) -> engine::Row {
     engine::Row { snapshot, ..row }
 }
 
-/// All figures of a histogram.
+/// Returns all figures of a histogram.
 fn figures(hist: &Hist) -> Vec<u64> {
     let quantiles = (0..=100).map(|step| hist.quantile(f64::from(step) / 100.0).0);
     [hist.count(), hist.min().0, hist.max().0].into_iter().chain(quantiles).collect()

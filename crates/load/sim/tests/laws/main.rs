@@ -50,7 +50,7 @@ fn reply(now: Nanos, bytes: &[u8]) -> (Nanos, Action) {
     (now + Nanos::from_millis(1), Action::Bytes(bytes.to_vec()))
 }
 
-/// The failure classes of a run's calls, with their counts.
+/// Returns the failure classes of a run's calls, with their counts.
 fn classes(run: &sim::Simulated) -> Vec<(FailureClass, u64)> {
     run.measurement.total.failures.iter().map(|(class, count)| (*class, *count)).collect()
 }
@@ -313,7 +313,7 @@ fn a_queued_call_keeps_its_limits() {
     assert!(took >= Nanos::from_millis(2_500) && took < Nanos::from_millis(2_600), "{took:?}");
 }
 
-/// A redirected call queues after a call that fell due later, and is next when that call has its
+/// A redirected call queues after a call that was due later, and is next when that call has its
 /// response.
 #[test]
 fn an_older_call_that_is_the_next_has_its_own_limit() {
@@ -372,7 +372,7 @@ fn a_refused_connection_is_a_failure_and_no_success() {
     assert_eq!(run.measurement.total.failed.count(), 10);
 }
 
-/// Ten calls of one user, and their durations. The link takes no time.
+/// Returns ten calls of one user, and their durations. The link takes no time.
 fn ten_calls(server: Box<dyn Server>, pause: Option<Nanos>) -> (Vec<(FailureClass, u64)>, Nanos) {
     let mut plan = count_only(1, 10);
     plan.stop.duration = Some(Nanos::SECOND);
@@ -410,9 +410,9 @@ fn a_user_pauses_only_where_no_connection_opened() {
     assert!(took < Nanos::from_millis(20), "no pause after a reset: {took:?}");
 }
 
-/// Calls of a user to a server that ends each connection this long after responses that it sends at
-/// once, without announcing it: failures by class, successful calls, connections, and requests
-/// sent.
+/// Returns the calls of a user to a server that ends each connection this long after responses that
+/// it sends at once, without announcing it: failures by class, successful calls, connections, and
+/// requests sent.
 fn ended_after_each_response(
     (after, end): (Nanos, Action),
     (calls, pipeline): (u64, u32),
@@ -858,7 +858,7 @@ fn a_run_ends_as_soon_as_its_objectives_are_decided() {
     assert!(rulings[0].met && rulings[0].unsure.is_some(), "{rulings:?}");
 }
 
-/// Warm-up calls are in no figure, and nothing falls due after the window: neither makes the server
+/// Warm-up calls are in no figure, and no calls are due after the window: neither makes the server
 /// look slow.
 #[test]
 fn a_rule_judges_only_rows_of_the_window() {
@@ -890,7 +890,7 @@ fn a_rule_judges_only_rows_of_the_window() {
     assert!(ended >= seconds(5) && ended < seconds(6), "{ended:?}");
 }
 
-/// Possible behavior of a random server for one request.
+/// Returns the possible behavior of a random server for one request.
 fn random_actions(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
     let at = |ms: u64| now + Nanos::from_millis(ms);
     match kind % 11 {
@@ -908,7 +908,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     /// Law 2 under a server with random behavior: the collector asserts each snapshot's counts, and
-    /// at the end nothing is queued or in flight.
+    /// at the end no call is queued or in flight.
     #[test]
     fn calls_are_conserved_for_any_server(
         seed in any::<u64>(),
