@@ -10,7 +10,7 @@ use units::Nanos;
 
 const SECONDS: u64 = 20;
 
-/// Serves requests one by one, 7.69 ms each as in the paper: 130 a second.
+/// Serves requests one by one, 7.69 ms each as in the paper: 130 per second.
 fn slow() -> Box<dyn Server> {
     let mut free = Nanos::ZERO;
     let react = move |now: Nanos, _: Client, _: &[u8]| {
@@ -21,7 +21,7 @@ fn slow() -> Box<dyn Server> {
     Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
-/// A server whose queue is full: no connection is established.
+/// Returns a server whose queue is full: no connection is established.
 fn silent_server() -> Box<dyn Server> {
     let react = |_: Nanos, _: Client, _: &[u8]| Vec::new();
     Box::new(ClosureServer { admit: Admission::Ignore, react })

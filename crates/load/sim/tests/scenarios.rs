@@ -21,7 +21,7 @@ fn plan(text: &str) -> Plan {
     plan
 }
 
-/// A server that answers each request after `millis`.
+/// Returns a server that answers each request after `millis`.
 fn world(millis: u64) -> World {
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         vec![(now + Nanos::from_millis(millis), Action::Bytes(OK.to_vec()))]

@@ -9,7 +9,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 
-/// `count` sessions of one user, against responses given in turn, a millisecond each; the last
+/// Runs `count` sessions of one user, against responses given in turn, a millisecond each; the last
 /// response repeats.
 fn run(plan: Plan, responses: &'static [&'static [u8]]) -> Simulated {
     let mut given = 0;

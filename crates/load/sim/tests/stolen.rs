@@ -28,7 +28,7 @@ fn throughout(seed: u64) -> Stolen {
     Stolen::bursts(seed, (START, START + Nanos::from_secs(SECONDS)), MS(60), MS(8))
 }
 
-/// The same, far closer together, in the first three seconds only: the machine becomes faster.
+/// Returns stalls far closer together, in the first three seconds only: the machine becomes faster.
 fn at_first(seed: u64) -> Stolen {
     Stolen::bursts(seed, (START, START + Nanos::from_secs(3)), MS(6), MS(8))
 }
@@ -198,20 +198,20 @@ fn weak(id: &'static str, held: Held, ails: Ailments) -> Weakness {
     Weakness { id, held, ails, known: Known::default() }
 }
 
-/// A healthy server with these counts.
+/// Returns a healthy server with these counts.
 fn counted(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
     let known = Known { counted: Some(count), ..Known::default() };
     Weakness { known, ..weak(id, Held::Rate(300.0), healthy()) }
 }
 
-/// A healthy server with these counts of an HTTP/2 client.
+/// Returns a healthy server with these counts of an HTTP/2 client.
 fn of_http2(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
     let observe = |evidence: &mut Evidence<'_>| evidence.http2 = Some(LIMITS);
     let of = counted(id, count);
     Weakness { known: Known { observed: Some(observe), ..of.known }, ..of }
 }
 
-/// The same, counted by clients that read slowly.
+/// Returns a healthy server with these counts of clients that read slowly.
 fn of_slow_readers(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
     let observe = |evidence: &mut Evidence<'_>| evidence.read_rate = Some(1_000);
     let of = counted(id, count);
@@ -230,7 +230,7 @@ fn healthy() -> Ailments {
     Ailments { work: micros(2_000), ..Ailments::default() }
 }
 
-/// The true cause for each rule.
+/// Returns the true cause for each rule.
 fn weaknesses() -> Vec<Weakness> {
     let fixed = |ms| Some(Service::Fixed(MS(ms)));
     let none = Ailments::default();

@@ -79,7 +79,7 @@ const LONG_SOCKETS: [Defect; 4] = [
 /// Cases that report an observation without a verdict.
 const WITHOUT_VERDICT: [&str; 3] = ["C-08", "L-14", "W-07"];
 
-/// All cases except those of TLS, which the simulated world does not have.
+/// Returns all cases except those of TLS, which the simulated world does not have.
 fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
     // groups G, H and Q use HTTP/2 and HTTP/3, which these targets do not support
@@ -92,14 +92,14 @@ fn plain_cases() -> Vec<Case> {
 /// A switch that is not a defect: it sets a capacity of the server.
 const SOUND: Defect = Defect::LimitedRate;
 
-/// Cases of overload, and one that a soak repeats: without this exclusion, it would repeat the
-/// whole catalog.
+/// Returns whether a case is one of overload, or one that a soak repeats: without this exclusion,
+/// it would repeat the whole catalog.
 fn is_overload(case: &Case) -> bool {
     case.group() == 'R' || case.id == "S-01"
 }
 
-/// The cases with fewer repetitions, if the number is a parameter: one repetition shows the same as
-/// many.
+/// Returns the cases with fewer repetitions, if the number is a parameter: one repetition shows the
+/// same as many.
 fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
     cases.iter_mut().filter_map(|case| case.family.as_mut()).for_each(reduce);
     cases
@@ -153,7 +153,7 @@ fn a_server_without_a_defect_passes_every_case() {
 }
 
 /// Returns whether a case is meant to detect defects of this kind. A defect is tried only with
-/// these cases: all with all would take most of an hour.
+/// these cases: all with all would take nearly an hour.
 fn shows(kind: DefectKind, case: &Case) -> bool {
     match kind {
         DefectKind::Syntax => {
@@ -182,7 +182,7 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
     }
 }
 
-/// The cases that a defect fails.
+/// Returns the cases that a defect fails.
 fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
     // many clients that disconnect inside a message show the same as one
     let ends = |case: &Case| defect == Defect::ForgetsHalfClosed && case.id == "C-05";
@@ -198,7 +198,7 @@ fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
     red(&against(&[defect], &own)).into_keys().collect()
 }
 
-/// The cases that each defect fails, computed on as many threads as there are processors.
+/// Returns the cases that each defect fails, computed on as many threads as there are processors.
 fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |first: usize| {

@@ -50,7 +50,7 @@ struct Books {
 }
 
 impl Books {
-    /// Maximum number of simultaneous connections.
+    /// Returns the maximum number of simultaneous connections.
     fn open_most(&self) -> u64 {
         let mut changes = self.changes.clone();
         changes.sort_unstable();
@@ -70,7 +70,7 @@ struct Counter {
     response: Rc<RefCell<Option<&'static str>>>,
 }
 
-/// Counts the requests of a connection by a rule other than the tested one: one for any byte at
+/// Counts the requests of a connection by a different rule than the tested one: one for any byte at
 /// all, and one for each empty line except the first.
 fn requests(bytes: &[u8]) -> usize {
     let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
@@ -130,7 +130,7 @@ fn counted(response: Option<&'static str>) -> (World, Rc<RefCell<Books>>, Answer
     (World::new(Box::new(server), LATENCY, Nanos::ZERO), books, response)
 }
 
-/// The maximum within any second.
+/// Returns the maximum within any second.
 fn most(of: &[(Nanos, u64)]) -> u64 {
     let (mut from, mut sum, mut most) = (0, 0, 0);
     for (at, count) in of {
@@ -219,7 +219,7 @@ fn any_class() -> impl Strategy<Value = Class> {
 }
 
 prop_compose! {
-    /// Options below every maximum, including small ones.
+    /// Returns options below every maximum, including small ones.
     fn any_asked()(
         connections_max in proptest::option::of(1_u64..200),
         opens_max in proptest::option::of(1_u64..100),
@@ -411,7 +411,8 @@ fn a_withdrawn_proof_stops_the_run_within_a_minute() {
 
 const RIGHT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// The server changes its response at some time. Returns how much later the run stopped.
+/// Runs against a server that changes its response at some time; returns how much later the run
+/// stopped.
 fn stopped_after(class: Class, then: Option<&'static str>) -> (Stop, Nanos) {
     let (world, books, response) = counted(Some(RIGHT));
     let at = Nanos::from_secs(30);

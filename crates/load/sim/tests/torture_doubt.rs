@@ -20,7 +20,7 @@ fn field(server: impl Server + 'static) -> Field {
     Field::new(World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(100)))
 }
 
-/// The result of one case.
+/// Returns the result of one case.
 fn case_of(id: &str, mut field: Field) -> CaseResult {
     let settings =
         Settings { seed: 1, executions_max: 100, baseline: Nanos::SECOND, ..Settings::default() };

@@ -35,7 +35,7 @@ const GALLERY: [(Defect, &str); 13] = [
     (Defect::LeavesTraces, "a state that leaks between clients"),
 ];
 
-/// The same for an HTTP/2 server.
+/// Planted bugs of an HTTP/2 server.
 const FRAMES: [(Defect, &str); 4] = [
     (Defect::DiesOfLongFrame, "a crash by the length of a frame"),
     (Defect::KeepsResetStreams, "streams that are never forgotten"),
@@ -43,7 +43,7 @@ const FRAMES: [(Defect, &str); 4] = [
     (Defect::ServesConnect, "CONNECT that is taken for a page's request"),
 ];
 
-/// The same for an HTTP/3 server.
+/// Planted bugs of an HTTP/3 server.
 const STREAMS: [(Defect, &str); 9] = [
     (Defect::DiesOfDataFirst, "a crash by content before a header section"),
     (Defect::KeepsCancelledStreams, "requests given up that are never forgotten"),
@@ -79,7 +79,7 @@ fn field(defects: &[Defect], target: &TestTarget) -> Field {
     Field::new(world)
 }
 
-/// The cases of a default run; the world has no TLS and no packets.
+/// Returns the cases of a default run; the world has no TLS and no packets.
 fn usual(target: &TestTarget) -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let spoken = match target.spoken {
@@ -98,12 +98,12 @@ fn usual(target: &TestTarget) -> Vec<Case> {
     cases
 }
 
-/// The range over HTTP/2.
+/// Returns the range over HTTP/2.
 fn framed() -> TestTarget {
     TestTarget { spoken: Spoken::Http2, ..target() }
 }
 
-/// The most severe case, and its most severe recorded exchange.
+/// Returns the most severe case, and its most severe recorded exchange.
 fn gravest(result: &RunResult) -> Option<&CaseResult> {
     let weight = |case: &&CaseResult| severity::of_case(case).map(|weight| weight.severity);
     let found = result.cases.iter().filter(|case| severity::of_case(case).is_some());

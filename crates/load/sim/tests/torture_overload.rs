@@ -81,7 +81,7 @@ fn of(defect: Defect, ids: &[&str], bounds: &Bounds) -> String {
     result.cases.iter().map(shown).chain(ended).collect()
 }
 
-/// The default limits for this machine.
+/// Returns the default limits for this machine.
 fn usual() -> Bounds {
     Class::Local.usual()
 }

@@ -19,7 +19,7 @@ use torture::judge::TestOutcome;
 use torture::result::RunResult;
 use units::Nanos;
 
-/// The cases with hand-made packets.
+/// Returns the cases with hand-made packets.
 fn cases() -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let number = |case: &Case| case.id.trim_start_matches("Q-").parse::<u32>().unwrap_or(0);
@@ -167,7 +167,7 @@ fn a_server_request_is_not_a_reply_to_bad_streams() {
     assert!(asked.iter().all(|one| one.contains("ended by us")), "{asked:#?}");
 }
 
-/// SETTINGS_MAX_FIELD_SECTION_SIZE of this size, and a QPACK table.
+/// Returns SETTINGS_MAX_FIELD_SECTION_SIZE of this size, and a QPACK table.
 fn control(section: u64, table: u64) -> Vec<u8> {
     let mut payload = vec![6];
     write::varint(section, &mut payload);

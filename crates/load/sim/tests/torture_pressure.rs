@@ -68,7 +68,7 @@ impl Prefork {
         self.doing.insert((at, self.number), (client, action));
     }
 
-    /// Every second: starts workers if clients wait, stops some if many are idle.
+    /// Runs every second: starts workers if clients wait, stops some if many are idle.
     fn look(&mut self, now: Nanos) {
         let Some(most) = self.grows_to.filter(|_| self.next_look <= now) else { return };
         self.next_look = now + Nanos::SECOND;

@@ -195,7 +195,7 @@ fn mixed_up_responses_are_critical_and_reproducible() {
     assert_eq!(weight.severity, Severity::Critical);
 }
 
-/// The culprits of a case, with the number of bytes sent.
+/// Returns the culprits of a case, with the number of bytes sent.
 fn culprits(result: &RunResult) -> Vec<String> {
     let cases = result.cases.iter().flat_map(|case| {
         let accused = case

@@ -22,7 +22,7 @@ const HANGS: [Defect; 6] = [
     Defect::HangsAfterGarbage,
 ];
 
-/// The cases of a default run; the world has no TLS.
+/// Returns the cases of a default run; the world has no TLS.
 fn usual() -> (Settings, Vec<Case>) {
     let settings = Settings {
         seed: 1,
@@ -39,7 +39,7 @@ fn usual() -> (Settings, Vec<Case>) {
     (settings, cases)
 }
 
-/// The cases of `--quick`.
+/// Returns the cases of `--quick`.
 fn quick() -> (Settings, Vec<Case>) {
     let (settings, mut cases) = usual();
     cases.retain(|case| ['B', 'F', 'M', 'S'].contains(&case.group()));
@@ -53,7 +53,7 @@ fn quick() -> (Settings, Vec<Case>) {
     (settings, cases)
 }
 
-/// The duration of a run, and the hangs that it found.
+/// Returns the duration of a run, and the hangs that it found.
 fn taken((settings, cases): &(Settings, Vec<Case>), defects: &[Defect]) -> (Nanos, usize) {
     let defects: Defects = defects.iter().copied().collect();
     let range = Box::new(FiringRange::new(&defects));

@@ -8,7 +8,7 @@ use sim::{Action, Admission, Client, ClosureServer, Queue, Server, Service, exec
 use stats::{Measurement, WRONG_BODIES_MAX};
 use units::Nanos;
 
-/// A plan of three pages, all bodies of which are compared with the first.
+/// Returns a plan of three pages, all bodies of which are compared with the first.
 fn three_pages(users: u32, calls: u64) -> Plan {
     let mut plan = plan_for("http://sim.example/0");
     let page = |n: u32| url::Url::parse(&format!("http://sim.example/{n}")).expect("it is a URL");

@@ -28,7 +28,7 @@ enum Out {
     Fin,
 }
 
-/// A server that accepts every upgrade, and calls `reply` for each message with its number.
+/// Returns a server that accepts every upgrade, and calls `reply` for each message with its number.
 fn server(mut reply: impl FnMut(u64, Nanos, &[u8]) -> Reply + 'static) -> Box<dyn Server> {
     let mut sockets: BTreeMap<Client, (Vec<u8>, Option<WebSocket>)> = BTreeMap::new();
     let mut seen = 0;
@@ -352,8 +352,8 @@ fn the_same_seed_sends_the_same_bytes() {
     assert_eq!(bytes(1), bytes(1));
 }
 
-/// An HTTP server that issues a token at `/login` and upgrades requests with the token; `reply` as
-/// in [`server`].
+/// Runs an HTTP server that issues a token at `/login` and upgrades requests with the token;
+/// `reply` as in [`server`].
 fn chat(reply: impl FnMut(u64, Nanos, &[u8]) -> Reply + 'static) -> Box<dyn Server> {
     let mut sockets = server(reply);
     let react = move |now: Nanos, client: Client, bytes: &[u8]| {
@@ -566,10 +566,10 @@ fn sessions_that_arrive_open_their_own_websockets() {
 /// Delivery of a room's message to one member.
 type Deliver = Box<dyn FnMut(u64, u64) -> Vec<Nanos>>;
 
-/// Bytes of the request so far, and after the upgrade the room and its connection.
+/// Bytes of the request so far and, after the upgrade, the room and its connection.
 type RoomMember = (Vec<u8>, Option<(String, WebSocket)>);
 
-/// A server with rooms by URL: a member's message goes to all members of its room, including
+/// Server with rooms by URL: a member's message is sent to all members of its room, including
 /// itself. `deliver` determines the number and the delay of deliveries, from the numbers of the
 /// message and of the member.
 struct Rooms {
@@ -728,7 +728,8 @@ fn rooms_that_cannot_be_are_refused() {
     assert_eq!(describe(&url), "--ws-rooms");
 }
 
-/// A small server of each protocol on top of WebSocket: its messages after a message of the client.
+/// Returns a small server of each protocol on top of WebSocket: its messages after a message of the
+/// client.
 fn small_server(protocol: &str, message: &str) -> Vec<String> {
     let between = |from: &str, to: char| {
         let rest = message.split_once(from).expect(message).1;
@@ -822,7 +823,7 @@ fn presets_greet_beat_and_find_their_answers() {
     }
 }
 
-/// A closed load whose WebSockets are all reset after 3 s.
+/// Returns a closed load whose WebSockets are all reset after 3 s.
 fn stormy(users: u32) -> Plan {
     let mut plan = closed(users);
     plan.websocket.storm = Some(Nanos::from_secs(3));
