@@ -12,8 +12,8 @@ pub struct CpuTime {
     pub system: Nanos,
 }
 
-/// CPU time that this process has spent, over all its threads (getrusage). The sum is exact; how it
-/// is split is the kernel's estimate.
+/// Returns the CPU time of this process over all its threads (getrusage). The sum is exact; its
+/// division is the kernel's estimate.
 pub fn process_time() -> CpuTime {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::{TimeVal, TimeValLike};
@@ -45,15 +45,15 @@ impl ThreadTime {
         ThreadTime { cpu: read(ThreadCPUTime), wall: read(Monotonic) }
     }
 
-    /// CPU time used since an earlier reading. Never more than the elapsed time: the thread may
-    /// have been descheduled between reading its two clocks.
+    /// Returns the CPU time used since an earlier reading; at most the elapsed time, because the
+    /// thread may have been descheduled between reading its two clocks.
     pub fn since(self, earlier: ThreadTime) -> ThreadTime {
         let wall = self.wall - earlier.wall;
         ThreadTime { cpu: (self.cpu - earlier.cpu).min(wall), wall }
     }
 }
 
-/// Cores of this machine that are online; numbered from 0 where the system does not name them.
+/// Returns the online cores of this machine, numbered from 0 if the system does not name them.
 pub fn online_cores() -> Vec<u32> {
     let named = std::fs::read_to_string("/sys/devices/system/cpu/online");
     let named = named.map(|text| proc::cores(&text)).unwrap_or_default();
@@ -66,17 +66,19 @@ pub fn affinity() -> Vec<u32> {
     if allowed.is_empty() { online_cores() } else { allowed }
 }
 
-/// Number of cores that the first thread of a process may run on; `None` if it is gone.
+/// Returns the number of cores that the first thread of a process may run on; `None` if it is gone.
 pub(crate) fn affinity_of(pid: u32) -> Option<usize> {
     system::affinity_of(pid)
 }
 
-/// Scheduling policy of the calling thread and of threads it will start: see [`proc::scheduling`].
+/// Returns the scheduling policy of the calling thread, and of threads that it will start: see
+/// [`proc::scheduling`].
 pub fn scheduling() -> Option<String> {
     proc::scheduling(&String::from_utf8_lossy(&std::fs::read("/proc/thread-self/stat").ok()?))
 }
 
-/// Cores that any thread of a process may run on; empty when the process is gone or hidden.
+/// Returns the cores that any thread of a process may run on; empty if the process is gone or
+/// hidden.
 pub fn cores_of(pid: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();

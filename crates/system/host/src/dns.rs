@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes of a reply that are read.
+/// Maximum number of bytes read of a reply.
 const REPLY_MAX: usize = 4_096;
 /// Datagrams that are not the reply and are passed over, for each question.
 const OTHER_DATAGRAMS_MAX: usize = 16;

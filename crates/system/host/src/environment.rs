@@ -31,7 +31,7 @@ pub fn environment() -> Environment {
     }
 }
 
-/// The governor of all cores; where they differ, `mixed` and their names.
+/// Returns the governor of all cores; where they differ, `mixed` and their names.
 fn governor(of_cores: impl Iterator<Item = String>) -> String {
     let found: BTreeSet<String> =
         of_cores.map(|text| text.trim().to_owned()).filter(|name| !name.is_empty()).collect();
@@ -49,9 +49,9 @@ struct Signs {
     manager: String,
     docker_file: bool,
     podman_file: bool,
-    /// /proc/1/cgroup.
+    /// Content of /proc/1/cgroup.
     cgroup: String,
-    /// DMI: product and vendor.
+    /// Product and vendor by DMI.
     product: String,
     vendor: String,
     /// The CPU reports a hypervisor.
@@ -72,7 +72,7 @@ impl Signs {
     }
 }
 
-/// `docker`, `KVM`, `docker in KVM`, or empty.
+/// Formats `docker`, `KVM`, `docker in KVM`, or empty.
 fn shell(signs: &Signs) -> String {
     match (container(signs), machine(signs)) {
         (container, machine) if container.is_empty() => machine,
@@ -112,7 +112,7 @@ fn machine(signs: &Signs) -> String {
     }
 }
 
-/// Text of a small file; empty if it does not exist.
+/// Returns the text of a small file; empty if it does not exist.
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }

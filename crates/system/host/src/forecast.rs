@@ -16,18 +16,18 @@ pub struct Demand {
     pub connections: u64,
     /// Connections opened per second, in addition to those that stay open; 0 if they are kept.
     pub opens_per_s: f64,
-    /// Length of the run, or `None` if no end is planned.
+    /// Length of the run; `None` if no end is planned.
     pub duration: Option<Nanos>,
-    /// Connections end by RST.
+    /// True if connections end by RST.
     pub reset_on_close: bool,
     /// Local addresses that connections are bound to; 1 without `--bind`.
     pub local_addresses: u64,
-    /// Distinct addresses with port that connections go to; 0 for Unix sockets only, which need no
-    /// ports.
+    /// Number of distinct addresses with port that connections go to; 0 for Unix sockets only,
+    /// which need no ports.
     pub targets: u64,
     /// How long a closed connection holds its port; see [`crate::limits::time_wait`].
     pub time_wait: Nanos,
-    /// Descriptors for everything else: files, epoll, pipes, what is open already.
+    /// Descriptors for everything else: files, epoll, pipes, and those already open.
     pub other_descriptors: u64,
 }
 
@@ -52,12 +52,12 @@ impl Budget {
     }
 }
 
-/// The answer. `fits` if neither budget is exceeded.
+/// Forecast. `fits` if neither budget is exceeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
     pub ports: Budget,
     pub descriptors: Budget,
-    /// Resources that are short and the fix, one sentence each.
+    /// Resources that are short, each with the fix, one sentence each.
     pub shortages: Vec<Shortage>,
 }
 
@@ -74,7 +74,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Id of the verdict's cause.
+    /// Returns the id of the verdict's cause.
     pub fn id(self) -> &'static str {
         match self {
             Resource::Ports => "ports",
@@ -90,7 +90,7 @@ pub struct Shortage {
     pub budget: Budget,
     /// Resource that will be short, and by how much.
     pub text: String,
-    /// The fix.
+    /// Returns the fix.
     pub advice: String,
 }
 
@@ -121,7 +121,7 @@ fn ports(demand: &Demand, supply: Supply) -> Budget {
     Budget { needed: demand.connections.saturating_add(lingering(demand)), available }
 }
 
-/// Ports in TIME_WAIT at the worst moment.
+/// Returns the maximum number of ports in TIME_WAIT.
 fn lingering(demand: &Demand) -> u64 {
     if demand.reset_on_close {
         return 0;
@@ -130,7 +130,7 @@ fn lingering(demand: &Demand) -> u64 {
     (demand.opens_per_s * held_for(demand).as_secs_f64()).ceil() as u64
 }
 
-/// Time during which ports accumulate: until the first are released, or the run ends.
+/// Returns the time during which ports accumulate: until the first are released, or the run ends.
 fn held_for(demand: &Demand) -> Nanos {
     demand.duration.map_or(demand.time_wait, |duration| duration.min(demand.time_wait))
 }
@@ -166,7 +166,7 @@ fn port_shortage(demand: &Demand, supply: Supply, budget: Budget) -> Shortage {
     Shortage { resource: Resource::Ports, budget, text, advice: one_of(&ways) }
 }
 
-/// Connection rate that the ports sustain, if there is a limit.
+/// Returns the connection rate that the ports sustain, if there is a limit.
 fn opens_that_fit(demand: &Demand, available: u64) -> Option<f64> {
     let left = available.checked_sub(demand.connections).filter(|left| *left > 0)?;
     let held = held_for(demand).as_secs_f64();

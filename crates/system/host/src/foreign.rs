@@ -1,4 +1,5 @@
-//! Foreign work: how many cores were busy with neither this program nor the measured server.
+//! Foreign work: the number of cores that were busy with neither this program nor the measured
+//! server.
 //!
 //! Busy time comes from /proc/stat, which the kernel samples at its tick; the CPU time of processes
 //! is exact. At 250 ticks per second a half-busy core is known with a standard error of √(¼ /
@@ -17,11 +18,11 @@ use units::Nanos;
 pub struct Foreign {
     /// Cores kept busy, as a mean over the interval.
     pub cores: f64,
-    /// The same as a share of all cores online, 0..=1.
+    /// Work as a share of all online cores, 0..=1.
     pub share: f64,
     /// Share of all cores that the hypervisor gave to other guests, 0..=1.
     pub steal_share: f64,
-    /// The process that did most of this work, if /proc shows one.
+    /// Process that did most of this work, if /proc shows one.
     pub busiest: Option<Culprit>,
     pub elapsed: Nanos,
 }
@@ -35,15 +36,15 @@ pub struct Culprit {
     pub cores: f64,
 }
 
-/// All processes that /proc shows, and the machine's totals, at one moment.
+/// All processes in /proc, and the machine's totals, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Census {
     totals: Totals,
     processes: BTreeMap<u32, Process>,
 }
 
-/// Watches the machine over an interval. Each end of it reads all of /proc, some milliseconds: keep
-/// both outside of what is measured.
+/// Watches the machine over an interval. Each end of it reads all of /proc, which takes a few
+/// milliseconds: both must be outside of the measurement.
 #[derive(Debug)]
 pub struct ForeignWatch {
     started: Instant,
@@ -55,14 +56,14 @@ impl ForeignWatch {
         ForeignWatch { before: census(), started: Instant::now() }
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     pub fn elapsed(&self) -> Nanos {
         Nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Foreign work since the start; `None` if unknown, or if too little time has passed for the
-    /// kernel's tick. `named`: finds other processes whose work is not foreign, such as the server
-    /// on this machine, with their descendants.
+    /// Returns the foreign work since the start; `None` if unknown, or if too little time has
+    /// passed for the kernel's tick. `named`: finds other processes whose work is not foreign, such
+    /// as the server on this machine, with their descendants.
     pub fn end(&self, named: impl FnOnce() -> Vec<u32>) -> Option<Foreign> {
         let elapsed = self.elapsed();
         let ticks_per_s = rustix::param::clock_ticks_per_second();
@@ -146,7 +147,7 @@ fn compare(
     })
 }
 
-/// The roots and all that descend from them.
+/// Returns the roots and all their descendants.
 fn family(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> BTreeSet<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (pid, process) in processes {

@@ -9,7 +9,7 @@ use units::Nanos;
 /// RLIMIT_NOFILE of this process; `u64::MAX`: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptors {
-    /// The limit in force.
+    /// Current limit.
     pub soft: u64,
     /// Limit up to which the soft limit may be raised without privileges.
     pub hard: u64,
@@ -37,7 +37,7 @@ impl fmt::Display for TooFewDescriptors {
 
 impl std::error::Error for TooFewDescriptors {}
 
-/// The limits of this process.
+/// Returns the limits of this process.
 pub fn descriptors() -> Descriptors {
     let limit = getrlimit(Resource::Nofile);
     let number = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
@@ -96,7 +96,7 @@ fn settled(needed: u64) -> Result<Descriptors, TooFewDescriptors> {
     if now.soft >= needed { Ok(now) } else { Err(TooFewDescriptors { needed, limit: now.soft }) }
 }
 
-/// Open descriptors of this process; 0 if unknown.
+/// Returns the number of open descriptors of this process; 0 if unknown.
 pub fn descriptors_open() -> u64 {
     let count = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     // one of them is the listing itself
@@ -111,10 +111,10 @@ pub struct Ports {
     pub count: u32,
 }
 
-/// IANA's range, for systems that do not report one (RFC 6335 §6).
+/// Port range of IANA, for systems that do not report one (RFC 6335 §6).
 const DYNAMIC_PORTS: RangeInclusive<u16> = 49_152..=65_535;
 
-/// The ephemeral ports of this machine.
+/// Returns the ephemeral ports of this machine.
 pub fn ports() -> Ports {
     let read = |name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
     let range = read("ip_local_port_range").unwrap_or_default();
@@ -133,8 +133,8 @@ fn ports_of(range: &str, reserved: &str) -> Ports {
 /// How long Linux holds a port after closing a connection first (TCP_TIMEWAIT_LEN).
 const TIME_WAIT: Nanos = Nanos::from_secs(60);
 
-/// Returns how long a closed connection keeps its local port from being reused for the same peer.
-/// Sixty seconds, or less if net.ipv4.tcp_tw_reuse permits it, which is the default on loopback.
+/// Returns how long a closed connection keeps its local port from being reused for the same peer:
+/// sixty seconds, or less if net.ipv4.tcp_tw_reuse permits it, which is the default on loopback.
 pub fn time_wait(loopback: bool) -> Nanos {
     let read = |name| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;

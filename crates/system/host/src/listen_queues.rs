@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Connections that have not reached their server yet, over all listeners of some ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Queues {
-    /// Wait to be accepted.
+    /// Connections that wait to be accepted.
     pub(crate) accept: u64,
     /// Maximum length; 0 if unknown.
     pub(crate) accept_max: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Queues {
     pub(crate) half_open: u64,
 }
 
-/// The listen queues of these ports, in the network namespace of process `pid`.
+/// Returns the listen queues of these ports, in the network namespace of process `pid`.
 pub(crate) fn queues(pid: u32, ports: &BTreeSet<u16>) -> Queues {
     if ports.is_empty() {
         return Queues::default();
@@ -55,7 +55,8 @@ const MESSAGE: usize = 72;
 
 /// Maximum number of bytes that the kernel fills at once.
 const ANSWER_MAX: usize = 32 * 1024;
-/// Sockets of one query; half-open ones are fewer than the machine's tcp_max_syn_backlog.
+/// Maximum number of sockets in one query; half-open ones are limited by the machine's
+/// tcp_max_syn_backlog.
 const ANSWERS_MAX: usize = 4_096;
 /// Time limit for the kernel's reply, which arrives at once.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -130,7 +131,8 @@ fn add(mut answer: &[u8], ports: &BTreeSet<u16>, queues: &mut Queues) -> Option<
     Some(false)
 }
 
-/// Connections that wait to be accepted on these ports, by the namespace's own table.
+/// Returns the number of connections that wait to be accepted on these ports, by the namespace's
+/// own table.
 fn waiting(pid: u32, table: &str, ports: &BTreeSet<u16>) -> u64 {
     use std::io::BufRead;
     let Ok(file) = std::fs::File::open(format!("/proc/{pid}/net/{table}")) else { return 0 };
@@ -143,8 +145,8 @@ fn waiting(pid: u32, table: &str, ports: &BTreeSet<u16>) -> u64 {
         .sum()
 }
 
-/// Port and accept queue of a line of /proc/net/tcp in state LISTEN: the value of its receive queue
-/// (tcp_diag calls it the backlog).
+/// Returns the port and accept queue of a line of /proc/net/tcp in state LISTEN: the value of its
+/// receive queue (tcp_diag calls it the backlog).
 fn backlog(line: &str) -> Option<(u16, u64)> {
     let listening = proc::listening_line(line)?;
     let queues = line.split_ascii_whitespace().nth(4)?;

@@ -13,14 +13,14 @@ pub fn listener_pid(address: SocketAddr) -> Option<u32> {
     listener_pids(address).first().copied()
 }
 
-/// All processes that hold a listening socket for the address, by number. Another user's are seen
-/// by root only. Reads the descriptors of every process, which takes milliseconds.
+/// Returns all processes that hold a listening socket for the address, by number. Another user's
+/// are seen by root only. Reads the descriptors of every process, which takes milliseconds.
 pub fn listener_pids(address: SocketAddr) -> Vec<u32> {
     holders(&inodes_of(address), pids)
 }
 
-/// The listening processes that may not run on every core. The affinity is checked first, so that
-/// the descriptors of few processes are read.
+/// Returns the listening processes that may not run on every core. The affinity is checked first,
+/// so that the descriptors of few processes are read.
 pub fn bound_listener_pids(address: SocketAddr) -> Vec<u32> {
     holders(&inodes_of(address), bound)
 }
@@ -34,15 +34,15 @@ fn inodes_of(address: SocketAddr) -> Vec<u64> {
     inodes_for(&sockets, address)
 }
 
-/// Processes whose first thread may not run on every core.
+/// Returns the processes whose first thread may not run on every core.
 fn bound() -> Vec<u32> {
     let all = crate::cpu::online_cores().len();
     let is_bound = |pid: &u32| crate::cpu::affinity_of(*pid).is_some_and(|cores| cores < all);
     pids().into_iter().filter(is_bound).collect()
 }
 
-/// The listening sockets in one of the kernel's tables. They precede all others, which may be tens
-/// of thousands and are not read.
+/// Returns the listening sockets in one of the kernel's tables. They precede all others, which may
+/// be tens of thousands and are not read.
 fn listening(name: &str) -> Vec<Listening> {
     let Ok(table) = File::open(format!("/proc/net/{name}")) else { return Vec::new() };
     let lines = BufReader::with_capacity(4 << 10, table).lines();
@@ -50,12 +50,12 @@ fn listening(name: &str) -> Vec<Listening> {
     rows.map_while(|row| proc::listening_line(&row)).collect()
 }
 
-/// All processes that hold the listening Unix socket at `path`, by number.
+/// Returns all processes that hold the listening Unix socket at `path`, by number.
 pub fn unix_listener_pids(path: &Path) -> Vec<u32> {
     holders(&unix_inodes(path), pids)
 }
 
-/// The listening processes that may not run on every core.
+/// Returns the listening processes that may not run on every core.
 pub fn bound_unix_listener_pids(path: &Path) -> Vec<u32> {
     holders(&unix_inodes(path), bound)
 }
@@ -65,8 +65,8 @@ fn unix_inodes(path: &Path) -> Vec<u64> {
     proc::listening_unix(&String::from_utf8_lossy(&table), &path.to_string_lossy())
 }
 
-/// Number of sockets of this machine that lead to one of the addresses and are not fully closed,
-/// including our connections that the peer still holds. 0 if unknown.
+/// Returns the number of sockets of this machine that lead to one of the addresses and are not
+/// fully closed, including our connections that the peer still holds. 0 if unknown.
 pub fn connections_to(addresses: &[SocketAddr]) -> usize {
     let count = |name: &str| {
         let table = std::fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
@@ -75,13 +75,13 @@ pub fn connections_to(addresses: &[SocketAddr]) -> usize {
     count("tcp") + count("tcp6")
 }
 
-/// The name of a process as the kernel keeps it (15 bytes); empty when it is gone.
+/// Returns the name of a process as the kernel keeps it (15 bytes); empty when it is gone.
 pub fn process_name(pid: u32) -> String {
     let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
-/// Returns whether an address belongs to this machine, so that it can be bound. Sends nothing.
+/// Returns whether an address belongs to this machine, so that it can be bound. Sends no packet.
 fn is_ours(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
@@ -105,7 +105,7 @@ fn inodes_for(sockets: &[Listening], address: SocketAddr) -> Vec<u64> {
     })
 }
 
-/// Those of the processes with a descriptor for one of the sockets.
+/// Returns the processes with a descriptor for one of the sockets.
 fn holders(inodes: &[u64], among: fn() -> Vec<u32>) -> Vec<u32> {
     if inodes.is_empty() {
         return Vec::new();

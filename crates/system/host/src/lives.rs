@@ -26,7 +26,7 @@ pub struct Lives {
 #[derive(Debug)]
 struct Watched {
     process: Process,
-    /// `None` if the kernel has no handles: then /proc is used.
+    /// Handle; `None` if the kernel has no handles: then /proc is used.
     handle: Option<Handle>,
     listens: bool,
 }
@@ -192,7 +192,7 @@ fn stat(pid: u32) -> Option<proc::Process> {
     proc::process(&String::from_utf8_lossy(&text))
 }
 
-/// This process and its ancestors.
+/// Returns this process and its ancestors.
 fn ancestors() -> Vec<u32> {
     let mut all = vec![std::process::id()];
     while let Some(parent) = stat(all[all.len() - 1]).map(|stat| stat.parent)
@@ -204,8 +204,8 @@ fn ancestors() -> Vec<u32> {
     all
 }
 
-/// Processes that hold the socket without being a child of another holder. If init opened the
-/// socket for a service, the service counts.
+/// Returns the processes that hold the socket without being a child of another holder. If init
+/// opened the socket for a service, the service counts.
 fn roots(holders: &[u32]) -> Vec<u32> {
     let holders: Vec<u32> = match holders {
         [1, rest @ ..] if !rest.is_empty() => rest.to_vec(),
@@ -264,7 +264,7 @@ mod tests {
         );
     }
 
-    /// A child of ours is seen to end, and how, before it is waited for and after.
+    /// The end of a child of ours, and its kind, are visible before and after it is waited for.
     #[test]
     #[cfg(target_os = "linux")]
     fn how_a_process_ended_is_seen() {

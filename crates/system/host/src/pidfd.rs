@@ -12,7 +12,7 @@ use sample::Ending;
 /// the request mask, and on return the reply mask; the exit code is the last half of its last word.
 type Info = [u64; 8];
 const GET_INFO: Opcode = opcode::read_write::<Info>(0xff, 11);
-/// Reported for a process that has been waited for, since Linux 6.15.
+/// Flag for a process that has been waited for, since Linux 6.15.
 const EXIT: u64 = 1 << 3;
 
 /// Refers to one process, even if its number is reused later.
@@ -20,13 +20,14 @@ const EXIT: u64 = 1 << 3;
 pub(crate) struct Handle(OwnedFd);
 
 impl Handle {
-    /// Returns `None` if the kernel has no handles, or the process has ended.
+    /// Opens a handle; `None` if the kernel has no handles, or the process has ended.
     pub(crate) fn open(pid: u32) -> Option<Handle> {
         let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
         pidfd_open(pid, PidfdFlags::empty()).ok().map(Handle)
     }
 
-    /// Returns `None` if unavailable: an older kernel, or its parent has not waited for it yet.
+    /// Returns the end; `None` if unavailable: an older kernel, or its parent has not waited for it
+    /// yet.
     pub(crate) fn ending(&self) -> Option<Ending> {
         let mut info: Info = [0; 8];
         info[0] = EXIT;

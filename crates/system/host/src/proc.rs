@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Highest core number that a list may name; more is taken for a damaged text.
 const CORE_MAX: u32 = 65_535;
 
-/// A list of cores as the kernel prints it: `0-3,8`. Empty for an empty or malformed text.
+/// Returns a list of cores as the kernel prints it: `0-3,8`. Empty for an empty or malformed text.
 pub fn cores(text: &str) -> Vec<u32> {
     let mut found = BTreeSet::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
@@ -36,8 +36,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Time in which cores ran threads. Interrupts are apart: what they do for the loopback device
-    /// is our own traffic, and some kernels count it in the threads as well.
+    /// Returns the time in which cores ran threads. Interrupts are apart: what they do for the
+    /// loopback device is our own traffic, and some kernels count it in the threads as well.
     pub fn threads(&self) -> u64 {
         self.user.saturating_add(self.nice).saturating_add(self.system)
     }
@@ -127,13 +127,14 @@ pub fn process(text: &str) -> Option<Process> {
     Some(process)
 }
 
-/// A line `Key: value` of /proc/PID/status, /proc/meminfo or /proc/cpuinfo: the first of its key.
+/// Returns a line `Key: value` of /proc/PID/status, /proc/meminfo or /proc/cpuinfo: the first of
+/// its key.
 pub fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
 }
 
-/// `MemTotal` of /proc/meminfo in bytes.
+/// Parses `MemTotal` of /proc/meminfo in bytes.
 pub fn memory(meminfo: &str) -> Option<u64> {
     let kib = value(meminfo, "MemTotal")?.strip_suffix("kB")?.trim();
     kib.parse::<u64>().ok()?.checked_mul(1024)
@@ -270,7 +271,7 @@ pub fn listening_unix(table: &str, path: &str) -> Vec<u64> {
     table.lines().filter_map(inode).collect()
 }
 
-/// The inode of a link such as `socket:[12345]` in /proc/PID/fd.
+/// Returns the inode of a link such as `socket:[12345]` in /proc/PID/fd.
 pub fn socket_inode(link: &str) -> Option<u64> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

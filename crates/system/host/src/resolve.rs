@@ -46,7 +46,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// Description without the fix.
+    /// Returns the description without the fix.
     pub fn why(&self) -> String {
         match self {
             ResolveError::NotFound { host, why } => {

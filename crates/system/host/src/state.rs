@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The user's state directory for this program: `$XDG_STATE_HOME/loadstone`, or
+/// Returns the user's state directory for this program: `$XDG_STATE_HOME/loadstone`, or
 /// `~/.local/state/loadstone`; `None` without a home. It may not exist yet.
 pub fn state_dir() -> Option<PathBuf> {
     dir_of(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
@@ -101,7 +101,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A unique name in the same folder, because only there a rename is atomic.
+/// Returns a unique name in the same folder, because only there a rename is atomic.
 fn sibling_path(path: &Path) -> Option<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

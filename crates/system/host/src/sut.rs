@@ -87,7 +87,7 @@ impl SutReader {
         })
     }
 
-    /// A series without rows: the watched process and its limits.
+    /// Returns a series without rows: the watched process and its limits.
     pub fn series(&self) -> SutSeries {
         let pid = self.server.pid;
         let more = self.family.len() - 1;
@@ -121,8 +121,8 @@ impl SutReader {
         listen_queues::queues(self.server.pid, &self.ports)
     }
 
-    /// Current figures; `None` if the server has ended, even if its number was reused or it was not
-    /// waited for yet.
+    /// Returns the current figures; `None` if the server has ended, even if its number was reused
+    /// or it was not waited for yet.
     pub fn read(&mut self) -> Option<SutReading> {
         let pid = self.server.pid;
         stat(pid).filter(|now| now.started == self.started && !has_ended(pid, now))?;
@@ -139,12 +139,12 @@ impl SutReader {
     }
 }
 
-/// The number that this machine gave to a process or a thread last.
+/// Returns the number that this machine gave to a process or a thread last.
 fn newest() -> Option<u32> {
     newest_number(&std::fs::read_to_string("/proc/loadavg").ok()?)
 }
 
-/// The last field of /proc/loadavg; 0 if it is not genuine.
+/// Returns the last field of /proc/loadavg; 0 if it is not genuine.
 fn newest_number(loadavg: &str) -> Option<u32> {
     let number = loadavg.split_ascii_whitespace().nth(4)?.parse().ok();
     number.filter(|number| *number > 0)
@@ -202,7 +202,7 @@ pub(crate) fn figures(pids: &[u32]) -> SutReading {
     reading
 }
 
-/// Difference between two readings `span_s` seconds apart, the later one at `at_s`.
+/// Returns the difference between two readings `span_s` seconds apart, the later one at `at_s`.
 pub fn row(before: &SutReading, after: &SutReading, span_s: f64, at_s: f64) -> SutRow {
     let span_s = span_s.max(1e-9);
     SutRow {
@@ -233,13 +233,13 @@ fn has_ended(pid: u32, process: &Process) -> bool {
     process.is_over() && tasks(pid).nth(1).is_none()
 }
 
-/// The threads of a process, by number.
+/// Returns the threads of a process, by number.
 fn tasks(pid: u32) -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// A process and its descendants, by number.
+/// Returns a process and its descendants, by number.
 pub(crate) fn family(root: u32) -> Vec<u32> {
     let known: BTreeMap<u32, Process> =
         pids().into_iter().filter_map(|pid| Some((pid, stat(pid)?))).collect();
@@ -278,19 +278,19 @@ fn resident(statm: &str) -> Option<u64> {
     statm.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The soft limit of open files in /proc/PID/limits.
+/// Returns the soft limit of open files in /proc/PID/limits.
 fn descriptors_max(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// A counter of a process's network namespace, such as `ListenOverflows`.
+/// Returns a counter of a process's network namespace, such as `ListenOverflows`.
 pub(crate) fn counter(pid: u32, name: &str) -> u64 {
     let text = read(pid, "net/netstat").unwrap_or_default();
     netstat(&text, name).unwrap_or(0)
 }
 
-/// The sockets of a port in a process's network namespace, except listeners, by state.
+/// Returns the sockets of a port in a process's network namespace, except listeners, by state.
 pub(crate) fn sockets(pid: u32, port: u16) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for table in ["tcp", "tcp6"] {
@@ -302,7 +302,7 @@ pub(crate) fn sockets(pid: u32, port: u16) -> BTreeMap<String, u64> {
     all
 }
 
-/// A counter of /proc/net/netstat: lines in pairs, names and then values.
+/// Returns a counter of /proc/net/netstat: lines in pairs, names and then values.
 fn netstat(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines();
     while let (Some(names), Some(values)) = (lines.next(), lines.next()) {
@@ -314,7 +314,7 @@ fn netstat(text: &str, name: &str) -> Option<u64> {
     None
 }
 
-/// A node exporter's text as a reading, with the machine's cores and memory.
+/// Returns a node exporter's text as a reading, with the machine's cores and memory.
 pub fn node_exporter(text: &str) -> Option<(SutReading, f64, u64)> {
     let mut cores = BTreeSet::new();
     let mut reading = SutReading::default();
@@ -344,7 +344,7 @@ pub fn node_exporter(text: &str) -> Option<(SutReading, f64, u64)> {
     seen.then_some((reading, cores.len() as f64, total as u64))
 }
 
-/// The value of a label in `name{label="value",…}`.
+/// Returns the value of a label in `name{label="value",…}`.
 fn label<'a>(series: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = series.split_once(&format!("{key}=\""))?;
     rest.split('"').next()

@@ -46,7 +46,7 @@ pub fn txt_from(name: &str, servers: &[SocketAddr]) -> Result<Vec<Vec<u8>>, Stri
     Err(trouble)
 }
 
-/// The configured name servers, or this machine if there are none.
+/// Returns the configured name servers, or this machine if there are none.
 fn servers(text: &str) -> Vec<IpAddr> {
     let named = text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(servers(""), ["127.0.0.1".parse::<IpAddr>().unwrap()]);
     }
 
-    /// An answer to a question, in pieces of 200 bytes, with bits of one's own.
+    /// Returns an answer to a question, in pieces of 200 bytes, with bits of one's own.
     fn answer(question: &[u8], records: &[String], flags: PacketFlag, code: RCODE) -> Vec<u8> {
         let asked = Packet::parse(question).unwrap();
         let mut packet = Packet::new_reply(asked.id());
@@ -162,7 +162,7 @@ mod tests {
         packet.build_bytes_vec().unwrap()
     }
 
-    /// A name server for as many questions, on loopback.
+    /// Returns a name server for as many questions, on loopback.
     fn serve(count: usize, reply: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();

@@ -4,7 +4,7 @@ fn process(parent: u32, name: &str, ticks: u64, waited: u64) -> Process {
     Process { parent, name: name.to_owned(), ticks, waited, started: 1, state: 'S', status: None }
 }
 
-/// Busy ticks of threads, steal, processes.
+/// Builds a census of busy ticks of threads, steal, and processes.
 fn census(busy: u64, steal: u64, processes: &[(u32, Process)]) -> Census {
     Census {
         totals: Totals { user: busy, steal, ..Totals::default() },

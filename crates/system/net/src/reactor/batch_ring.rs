@@ -275,7 +275,7 @@ mod tests {
     use rustix::fd::AsRawFd;
     use std::io::Write;
 
-    /// A ring with few buffers; `None`, with a printed note, without io_uring.
+    /// Returns a ring with few buffers; `None`, with a printed note, without io_uring.
     fn ring(completions: u32) -> Option<BatchRing> {
         match BatchRing::new(4, completions, BufferRing::new(2, 64)) {
             Ok(ring) => Some(ring),

@@ -22,7 +22,8 @@ pub(crate) struct Region {
 unsafe impl Send for Region {}
 
 impl Region {
-    /// `align`: with more than what every allocation has, all of it is written to at once.
+    /// Allocates memory. `align`: if larger than that of every allocation, all of the memory is
+    /// written at once.
     pub(crate) fn new(length: usize, align: usize) -> Region {
         let layout = Layout::from_size_align(length, align).expect("a small power of two");
         assert!(length > 0, "an allocation has a size");
@@ -31,7 +32,7 @@ impl Region {
         Region { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), layout }
     }
 
-    /// Address of the bytes from `at` on.
+    /// Returns the address of the bytes from `at` on.
     pub(crate) fn place(&self, at: usize) -> *mut u8 {
         assert!(at <= self.layout.size(), "the place is within the region");
         // SAFETY: it is within the allocation, or just past its end
@@ -58,7 +59,7 @@ impl Drop for Region {
 pub struct BufferRing {
     bytes: Region,
     entries: Region,
-    /// Bytes of a buffer.
+    /// Size of a buffer in bytes.
     size: usize,
     /// Which buffers the kernel has.
     posted: Box<[bool]>,
@@ -73,8 +74,8 @@ impl std::fmt::Debug for BufferRing {
 }
 
 impl BufferRing {
-    /// `count`: a power of two; all of them are ours at first. A buffer that was never used takes no
-    /// memory.
+    /// Creates a ring. `count`: a power of two; all buffers are ours at first. A buffer that was
+    /// never used takes no memory.
     pub fn new(count: u16, size: usize) -> BufferRing {
         assert!(count.is_power_of_two(), "the kernel takes powers of two");
         let count = usize::from(count);
@@ -83,12 +84,12 @@ impl BufferRing {
         BufferRing { bytes, entries, size, posted: vec![false; count].into_boxed_slice(), tail: 0 }
     }
 
-    /// Number of buffers.
+    /// Returns the number of buffers.
     pub(crate) fn count(&self) -> u16 {
         self.posted.len() as u16
     }
 
-    /// The address of the ring's entries, for the kernel.
+    /// Returns the address of the ring's entries, for the kernel.
     pub(crate) fn entries(&self) -> u64 {
         self.entries.place(0) as u64
     }
@@ -120,14 +121,14 @@ impl BufferRing {
         tail.store(self.tail, Ordering::Release);
     }
 
-    /// The kernel has given a buffer back.
+    /// Records that the kernel has returned a buffer.
     pub(crate) fn back(&mut self, id: u16) {
         let posted = &mut self.posted[usize::from(id)];
         assert!(*posted, "the kernel gives back what it was given");
         *posted = false;
     }
 
-    /// The first bytes of a buffer that is ours.
+    /// Returns the first bytes of a buffer that is ours.
     pub fn bytes(&self, id: u16, length: usize) -> &[u8] {
         assert!(
             !self.posted[usize::from(id)] && length <= self.size,

@@ -8,7 +8,7 @@ pub fn monotonic() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The same moment in the standard library's type, for a library that uses it.
+/// Converts to the standard library's type, for a library that uses it.
 pub fn instant() -> std::time::Instant {
     std::time::Instant::now()
 }

@@ -14,8 +14,8 @@ pub(crate) fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as i64 }
 }
 
-/// A socket whose connect is in progress or done; true if it must be retried, because the Unix
-/// socket's queue is full or other connects wait for it (`waited_for`).
+/// Returns a socket whose connect is in progress or done; true if it must be retried, because the
+/// Unix socket's queue is full or other connects wait for it (`waited_for`).
 pub(crate) fn start(
     peer: &Peer,
     options: &OpenOptions,
@@ -45,7 +45,7 @@ pub(crate) fn connect_unix(fd: BorrowedFd<'_>, path: &Path) -> Result<(), Errno>
     pending_is_fine(net::connect(fd, &net::SocketAddrUnix::new(path)?))
 }
 
-/// A socket for datagrams to and from one address.
+/// Returns a socket for datagrams to and from one address.
 fn start_udp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -120,7 +120,7 @@ fn pending_is_fine(connected: Result<(), Errno>) -> Result<(), Errno> {
     }
 }
 
-/// Cause of a read or write error: a failed connect stores its own in SO_ERROR.
+/// Returns the cause of a read or write error: a failed connect stores its own in SO_ERROR.
 pub(crate) fn reason(fd: BorrowedFd<'_>, errno: Errno) -> Errno {
     match sockopt::socket_error(fd) {
         Ok(Err(kept)) => kept,

@@ -8,12 +8,12 @@ pub(crate) fn of(errno: Errno) -> IoError {
     IoError::Failed(class(errno))
 }
 
-/// Error for a slot without a socket: the worker closed it and still uses it.
+/// Returns the error for a slot without a socket: the worker closed it and still uses it.
 pub(crate) fn closed() -> IoError {
     IoError::Failed(FailureClass::OtherIo)
 }
 
-/// Failure for an error of the standard library, as the loop reports it.
+/// Returns the failure for an error of the standard library, as the loop reports it.
 pub fn failure_class(error: &std::io::Error) -> FailureClass {
     Errno::from_io_error(error).map_or(FailureClass::OtherIo, class)
 }

@@ -1,6 +1,6 @@
 //! The loops of one worker: edge-triggered epoll, stream and datagram sockets, the monotonic clock;
-//! or streams with io_uring ([`RingReactor`]). Layer 4. Keeps the contract of [`conduit::Io`];
-//! knows no HTTP.
+//! or streams with io_uring ([`RingReactor`]). Layer 4. Implements the contract of [`conduit::Io`];
+//! no HTTP.
 //!
 //! Cost: a connection is registered once, after its first write, so that a call on an open
 //! connection is two system calls (write, read) and a share of one `epoll_wait`. Waiting until an
@@ -41,7 +41,7 @@ pub struct Reactor {
     /// How long before an instant `wait` stops sleeping and starts busy-waiting.
     spin_span: Nanos,
     spun: Nanos,
-    /// The kernel splits one buffer into datagrams.
+    /// True if the kernel splits one buffer into datagrams.
     segments: bool,
     /// The last reported failure, and its slot.
     failed: Option<(Slot, Errno)>,
@@ -65,7 +65,7 @@ struct Socket {
     interest: Interest,
     /// Line of the Unix socket that it connects to, if any.
     line: LineId,
-    /// Its connect found no room yet.
+    /// True if its connect found no room yet.
     waits: bool,
     /// Result of a connect that waited for room.
     refused: Option<Errno>,
@@ -81,7 +81,8 @@ enum Interest {
 }
 
 impl Reactor {
-    /// A loop without connections. `spin_span`: busy-wait at most this long before a due instant.
+    /// Returns a loop without connections. `spin_span`: busy-wait at most this long before a due
+    /// instant.
     ///
     /// # Errors
     /// Fails if the system has no descriptor left for the epoll instance.
@@ -99,7 +100,7 @@ impl Reactor {
         })
     }
 
-    /// The connection of a slot is no more, for this reason.
+    /// Marks the connection of a slot as failed, for this reason.
     #[cold]
     fn fail(&mut self, slot: Slot, errno: Errno) -> IoError {
         self.failed = Some((slot, errno));

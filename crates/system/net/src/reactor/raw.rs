@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use sample::SocketFacts;
 use units::Nanos;
 
-/// IP_BIND_ADDRESS_NO_PORT (Linux 4.2): a bind to port 0 leaves the choice to connect.
+/// Sets IP_BIND_ADDRESS_NO_PORT (Linux 4.2): a bind to port 0 leaves the choice to connect.
 pub(crate) fn bind_address_no_port(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     set_number(fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }

@@ -1,7 +1,7 @@
 //! Sockets with io_uring: the writes of a turn are submitted by one system call, which also waits,
 //! and received data is available when it returns.
 //!
-//! Nothing waits for a larger batch: written data is sent before the loop sleeps, and before more
+//! No write waits for a larger batch: written data is sent before the loop sleeps, and before more
 //! than a few connections have been handled.
 
 mod kernel;
@@ -18,7 +18,8 @@ use rustix::net::SendFlags;
 use sample::{FailureClass, SocketFacts};
 use units::Nanos;
 
-/// Longer writes use their own system call, because copying them would cost more.
+/// Maximum length of a copied write; longer ones use their own system call, because copying them
+/// would cost more.
 const COPIED_MAX: usize = 8 << 10;
 /// Maximum number of further writes, and of reads, for which a pending write waits.
 const WRITES_MAX: u32 = 32;
@@ -39,9 +40,9 @@ pub struct RingReactor {
     /// Received events that were not reported yet.
     heard: Vec<Ready>,
     done: Vec<Completion>,
-    /// Sockets that are open.
+    /// Open sockets.
     open: usize,
-    /// Counts submissions; data written now is sent with this one.
+    /// Number of submissions; data written now is sent with this one.
     batch: u64,
     writes: u32,
     /// Reads since the first of these writes.
@@ -53,12 +54,12 @@ pub struct RingReactor {
     room: RoomQueue,
 }
 
-/// Received data by buffer: the next one of the same connection, and its bytes.
+/// Received data by buffer: the next buffer of the same connection, and its bytes.
 #[derive(Debug)]
 struct Arrived {
     next: Box<[u16]>,
     lengths: Box<[u16]>,
-    /// Buffers that the kernel does not have and that hold nothing, the warmest last.
+    /// Empty buffers that the kernel does not have, the most recently used last.
     free: Vec<u16>,
 }
 
@@ -66,7 +67,7 @@ struct Arrived {
 enum ConnectStage {
     #[default]
     Closed,
-    /// Nothing was written yet: the connect may be pending.
+    /// No bytes were written yet: the connect may be pending.
     Pending,
     Open,
 }
@@ -85,7 +86,7 @@ struct RingSocket {
     wants_to_write: bool,
     ended: bool,
     broken: Option<FailureClass>,
-    /// Line of the Unix socket that it connects to, if any; and whether its connect found no room
+    /// Line of the Unix socket that it connects to, if any, and whether its connect found no room
     /// yet.
     line: LineId,
     waits: bool,
@@ -101,7 +102,7 @@ struct RingSocket {
     batch: u64,
     start: u32,
     length: u32,
-    /// Bytes that the socket did not take.
+    /// Bytes that the socket did not accept.
     unsent: Vec<u8>,
     /// Our side shuts down after they are sent.
     shuts: bool,
@@ -173,7 +174,8 @@ impl Arrived {
     }
 }
 
-/// Why there is no ring: part of a sentence. `since`: the first kernel with the required feature.
+/// Returns why there is no ring: part of a sentence. `since`: the first kernel with the required
+/// feature.
 pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
     use std::io::ErrorKind;
     match error.kind() {
@@ -188,8 +190,8 @@ pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
 }
 
 impl RingReactor {
-    /// A loop without connections, for the calling thread. `spin_span`: busy-wait at most this long
-    /// before a due instant.
+    /// Returns a loop without connections, for the calling thread. `spin_span`: busy-wait at most
+    /// this long before a due instant.
     ///
     /// # Errors
     /// Fails like [`probe`].
@@ -334,7 +336,7 @@ impl RingReactor {
         }
     }
 
-    /// A receiving request ended without bytes.
+    /// Handles a receiving request that ended without bytes.
     #[cold]
     fn receive_ended(&mut self, slot: Slot, result: i32) {
         let socket = &mut self.sockets[slot as usize];
@@ -353,7 +355,7 @@ impl RingReactor {
         self.notify(slot, Ready { readable: true, ended: true, ..quiet(slot) });
     }
 
-    /// The socket did not accept everything submitted in this batch.
+    /// Handles a socket that did not accept everything submitted in this batch.
     #[cold]
     fn sent_less(&mut self, slot: Slot, result: i32) {
         let socket = &mut self.sockets[slot as usize];
@@ -377,7 +379,7 @@ impl RingReactor {
         self.notify(slot, Ready { slot, readable: true, writable: true, ended: true });
     }
 
-    /// A full socket may accept data now.
+    /// Handles a full socket that may accept data now.
     #[cold]
     fn writable(&mut self, slot: Slot) {
         let socket = &mut self.sockets[slot as usize];
@@ -399,7 +401,7 @@ impl RingReactor {
         }
     }
 
-    /// The kernel does not work with the ring any more: no connection can go on.
+    /// Gives up the ring, which the kernel does not process: no connection can continue.
     #[cold]
     fn give_up(&mut self) {
         for slot in 0..self.sockets.len() as Slot {
@@ -410,7 +412,7 @@ impl RingReactor {
         }
     }
 
-    /// A write by its own system call.
+    /// Returns a write by its own system call.
     fn write_now(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         if self.sockets[slot as usize].batch == self.batch {
             // earlier writes go first
@@ -484,9 +486,9 @@ impl RingReactor {
         count
     }
 
-    /// The received data exceeded a buffer: the rest is read by system calls into the worker's
-    /// memory. The kernel receives only while completions are requested, and all of them were
-    /// processed, so data in the socket comes after them.
+    /// Handles received data that exceeded a buffer: the rest is read by system calls into the
+    /// worker's memory. The kernel receives only while completions are requested, and all of them
+    /// were processed, so data in the socket comes after them.
     fn read_on(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
         let socket = &mut self.sockets[slot as usize];
         socket.full = false;
@@ -526,7 +528,7 @@ impl RingReactor {
     }
 }
 
-/// Error of a completion.
+/// Returns the error of a completion.
 fn errno_of(result: i32) -> Option<Errno> {
     (result < 0).then(|| Errno::from_raw_os_error(-result))
 }
@@ -535,7 +537,7 @@ fn quiet(slot: Slot) -> Ready {
     Ready { slot, readable: false, writable: false, ended: false }
 }
 
-/// Sleep of a loop whose ring has failed.
+/// Sleeps, in a loop whose ring has failed.
 #[cold]
 fn sleep(look: Await) {
     let span = match look {

@@ -15,11 +15,11 @@ use units::Nanos;
 const PAUSE_MIN: Nanos = Nanos::from_millis(1);
 const PAUSE_MAX: Nanos = Nanos::from_millis(8);
 
-/// The connects that wait.
+/// Connects that wait for room.
 #[derive(Debug, Default)]
 pub(crate) struct RoomQueue {
     lines: Vec<WaitingLine>,
-    /// When the next retry is due, and the delay of the one after it.
+    /// Instant of the next retry, and the delay of the one after it.
     next: Nanos,
     pause: Nanos,
 }
@@ -28,7 +28,7 @@ pub(crate) struct RoomQueue {
 #[derive(Debug)]
 struct WaitingLine {
     path: PathBuf,
-    /// Waiting connects, each with the generation of its slot: a closed one stays until its turn.
+    /// Waiting connects, each with the generation of its slot; a closed one stays until its turn.
     waiting: VecDeque<(Slot, u32)>,
 }
 
@@ -48,7 +48,7 @@ impl Default for LineId {
 }
 
 impl RoomQueue {
-    /// The line of a peer.
+    /// Returns the line of a peer.
     pub(crate) fn line(&mut self, peer: &Peer) -> LineId {
         let Peer::Unix(path) = peer else { return LineId::NONE };
         // by bytes: comparing paths takes them apart
@@ -74,8 +74,8 @@ impl RoomQueue {
         }
     }
 
-    /// A connection closed: the server may accept the next one, so waiting connects are retried at
-    /// once.
+    /// Handles a closed connection: the server may accept the next one, so waiting connects are
+    /// retried at once.
     pub(crate) fn closed(&mut self, line: LineId) {
         if self.is_waited_for(line) {
             self.next = Nanos::ZERO;
@@ -132,7 +132,7 @@ impl RoomQueue {
 mod tests {
     use super::*;
 
-    /// Those of the slots 0, 1, … that wait, with their sockets.
+    /// Returns which of the slots 0, 1, … wait, with their sockets.
     fn waiting(paths: &[&str]) -> RoomQueue {
         let mut queue = RoomQueue::default();
         for (slot, path) in paths.iter().enumerate() {

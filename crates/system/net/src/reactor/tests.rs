@@ -203,7 +203,7 @@ fn an_unopened_slot_can_be_closed() {
     reactor.close(7, Close::Reset);
 }
 
-/// Both reactors; only one without io_uring.
+/// Returns both reactors; only one without io_uring.
 fn worlds() -> Vec<Box<dyn Io>> {
     let ring = RingReactor::new(Nanos::ZERO).ok();
     let mut worlds: Vec<Box<dyn Io>> = vec![Box::new(reactor())];
@@ -211,8 +211,8 @@ fn worlds() -> Vec<Box<dyn Io>> {
     worlds
 }
 
-/// A Unix socket with a listen queue of one connection, which is taken; returns the first accepted
-/// connection.
+/// Returns a Unix socket with a listen queue of one connection, which is taken, and the first
+/// accepted connection.
 fn full_queue(name: &str) -> (std::path::PathBuf, UnixListener, UnixStream) {
     let name = format!("loadstone-reactor-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
@@ -268,8 +268,8 @@ fn a_vanished_server_refuses_waiting_connects() {
     }
 }
 
-/// Users of which each has its connection served, closes it and opens the next: how many connections were served
-/// at most while one waited.
+/// Runs users that each have their connection served, close it and open the next; returns the
+/// maximum number served while another one waited.
 fn longest_wait(io: &mut dyn Io, listener: &UnixListener, peer: &Peer, users: u8) -> usize {
     let mut ready = Vec::new();
     let mut opened = vec![0; usize::from(users)];

@@ -27,8 +27,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Checks the settings and reads the system's trust anchors, unless any certificate is accepted
-    /// or a CA is given: some milliseconds, once.
+    /// Checks the settings and reads the system's trust anchors, which takes some milliseconds
+    /// once, unless any certificate is accepted or a CA is given.
     ///
     /// # Errors
     /// Fails for files, names or combinations that cannot be used; the text names the option.
@@ -46,12 +46,12 @@ impl Client {
         Ok(Client { config, laid_open, resumption: settings.resumption })
     }
 
-    /// For callers with their own connections: without resumption.
+    /// Returns the configuration for callers with their own connections, without resumption.
     pub fn config(&self) -> Arc<ClientConfig> {
         self.config.clone()
     }
 
-    /// A factory for one worker, with its own ticket store if sessions are resumed.
+    /// Returns a factory for one worker, with its own ticket store if sessions are resumed.
     pub fn factory(&self) -> Factory {
         let laid_open = self.laid_open.clone();
         let resumption = self.resumption;
@@ -60,7 +60,7 @@ impl Client {
     }
 }
 
-/// Makes the sessions of one worker.
+/// Creates the sessions of one worker.
 #[derive(Debug)]
 pub struct Factory {
     config: Arc<ClientConfig>,
@@ -69,7 +69,7 @@ pub struct Factory {
     users: UserConfigs,
 }
 
-/// The same settings with a separate ticket store.
+/// Returns the settings with a separate ticket store.
 fn remembering(config: &ClientConfig) -> Arc<ClientConfig> {
     let mut config = config.clone();
     config.resumption = Resumption::store(Arc::new(Tickets::default()));
@@ -121,7 +121,7 @@ impl Factory {
         quic::session::handshakes(self.config.clone(), QUIC_WORDS)
     }
 
-    /// The same for crafted connections, which handle resumption themselves.
+    /// Returns the settings for crafted connections, which handle resumption themselves.
     #[cfg(feature = "quic")]
     pub fn quic_by_hand(&self) -> quic::session::HandSessions {
         quic::session::HandSessions::new(&self.config, QUIC_WORDS)
@@ -190,7 +190,7 @@ fn config(settings: &Settings) -> Result<ClientConfig, SetupError> {
     Ok(config)
 }
 
-/// A DNS name or an address; an IPv6 address may keep the brackets that it has in a URL.
+/// Parses a DNS name or an address; an IPv6 address may keep the brackets that it has in a URL.
 pub(crate) fn parse_name(typed: &str) -> Result<ServerName<'static>, TlsError> {
     let bare = typed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(typed);
     ServerName::try_from(bare.to_owned()).map_err(|_| {
@@ -199,7 +199,7 @@ pub(crate) fn parse_name(typed: &str) -> Result<ServerName<'static>, TlsError> {
     })
 }
 
-/// Names are looked up, and only those versions are kept for which a suite and a group are left.
+/// Looks up names, and keeps only those versions for which a suite and a group are left.
 fn offer(
     settings: &Settings,
 ) -> Result<(CryptoProvider, Vec<&'static SupportedProtocolVersion>), SetupError> {

@@ -103,7 +103,7 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
-/// Class and message of an error that ended a session.
+/// Returns the class and message of an error that ended a session.
 pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
     use rustls::Error;
     let class = match error {
@@ -115,7 +115,7 @@ pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
     TlsError { class, text: text(error), way_out: way_out(error) }
 }
 
-/// The library's message, or a plainer one if the library prints type names.
+/// Returns the library's message, or a plainer one if the library prints type names.
 fn text(error: &rustls::Error) -> String {
     match error {
         bad if is_authority(bad) => {
@@ -125,13 +125,14 @@ fn text(error: &rustls::Error) -> String {
     }
 }
 
-/// A certificate marked as a CA's that a server presents as its own: what `openssl req -x509` makes.
+/// Returns whether the error is about a certificate marked as a CA's that a server presents as its
+/// own: what `openssl req -x509` makes.
 fn is_authority(error: &rustls::Error) -> bool {
     is_webpki_error(error, &webpki::Error::CaUsedAsEndEntity)
 }
 
-/// Hint for an error with a known cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by what the
-/// library misses in the peer's messages.
+/// Returns a hint for an error with a known cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by
+/// what the library misses in the peer's messages.
 fn way_out(error: &rustls::Error) -> Option<&'static str> {
     use rustls::{
         AlertDescription as Alert, CertificateError as Bad, Error, PeerIncompatible as Gap,

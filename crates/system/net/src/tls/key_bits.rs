@@ -1,4 +1,4 @@
-//! Key length of a certificate, as OpenSSL counts it.
+//! The key length of a certificate, as OpenSSL counts it.
 
 use rustls_pki_types::CertificateDer;
 use webpki::EndEntityCert;
@@ -9,8 +9,8 @@ pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> u32 {
     of_key(parsed.subject_public_key_info().as_ref()).unwrap_or(0)
 }
 
-/// Key size of a SubjectPublicKeyInfo (RFC 5280 §4.1): RSA by its modulus (RFC 8017 §A.1.1),
-/// elliptic curves by the curve's order (RFC 5480 §2.1.1.1), Ed25519 (RFC 8410 §3).
+/// Returns the key size of a SubjectPublicKeyInfo (RFC 5280 §4.1): RSA by its modulus (RFC 8017
+/// §A.1.1), elliptic curves by the curve's order (RFC 5480 §2.1.1.1), Ed25519 (RFC 8410 §3).
 fn of_key(info: &[u8]) -> Option<u32> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
     const CURVE: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
@@ -46,8 +46,8 @@ const BIT_STRING: u8 = 0x03;
 const OBJECT_ID: u8 = 0x06;
 const SEQUENCE: u8 = 0x30;
 
-/// The value of the first element, which must have this tag, and what follows the element (DER,
-/// X.690 §8.1).
+/// Returns the value of the first element, which must have this tag, and the rest (DER, X.690
+/// §8.1).
 fn element(tag: u8, input: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&found, rest) = input.split_first()?;
     let (&first, rest) = rest.split_first()?;

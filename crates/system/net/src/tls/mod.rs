@@ -34,35 +34,35 @@ pub enum Versions {
 /// TLS settings of the plan. Files are passed as read; this crate opens none of them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Accepts any certificate. The handshake's signatures are still checked, so that a server with
-    /// a broken key is not taken for a working one.
+    /// True to accept any certificate. The handshake's signatures are still checked, so that a
+    /// server with a broken key is not mistaken for a working one.
     pub insecure: bool,
     /// PEM: certificates trusted instead of the system's.
     pub ca: Option<Vec<u8>>,
     /// PEM: our certificate with its chain, sent when the server asks.
     pub cert: Option<Vec<u8>>,
-    /// PEM: the key that belongs to `cert`; `None` if `cert` contains it.
+    /// Key that belongs to `cert`, as PEM; `None` if `cert` contains it.
     pub key: Option<Vec<u8>>,
-    /// Resumes sessions, within one worker.
+    /// True to resume sessions, within one worker.
     pub resumption: bool,
-    /// Requests may go out with the first flight of a resumed handshake (0-RTT).
+    /// True to permit requests in the first flight of a resumed handshake (0-RTT).
     pub early_data: bool,
     /// Factories make sessions that are laid open as well.
     pub laid_open: bool,
-    /// Send no SNI.
+    /// True to send no SNI.
     pub nameless: bool,
     pub versions: Versions,
     /// Protocols offered by ALPN (RFC 7301), the preferred first; empty: the extension is not sent.
     pub alpn: Vec<String>,
     /// Key-exchange groups, the preferred first; empty: the library's choice.
     pub groups: Vec<String>,
-    /// Cipher suites, the preferred first, by the names of rustls, of IANA or of OpenSSL; one list
-    /// for both versions; empty: the library's choice.
+    /// Cipher suites in order of preference, by the names of rustls, IANA or OpenSSL; one list for
+    /// both versions; empty for the library's choice.
     pub ciphers: Vec<String>,
 }
 
 impl std::fmt::Debug for Settings {
-    /// Omits file contents: one of them is a private key.
+    /// Formats without file contents: one of them is a private key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
             .field("insecure", &self.insecure)

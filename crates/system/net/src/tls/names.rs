@@ -1,4 +1,4 @@
-//! Names of cipher suites and key-exchange groups as people know them.
+//! Common names of cipher suites and key-exchange groups.
 
 use crate::tls::SetupError;
 use rustls::SupportedCipherSuite;
@@ -19,7 +19,7 @@ const CIPHERS: &[[&str; 2]] = &[
     ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"],
 ];
 
-/// rustls's name first, then those of NIST, ANSI and OpenSSL.
+/// Names of groups: rustls's first, then those of NIST, ANSI and OpenSSL.
 const GROUPS: &[&[&str]] = &[
     &["X25519"],
     &["secp256r1", "P-256", "prime256v1"],
@@ -30,7 +30,7 @@ const GROUPS: &[&[&str]] = &[
     &["MLKEM1024"],
 ];
 
-/// The suites named, in order, each once.
+/// Returns the suites named, in order, each once.
 pub(crate) fn ciphers(names: &[String]) -> Result<Vec<SupportedCipherSuite>, SetupError> {
     let mut found: Vec<SupportedCipherSuite> = Vec::new();
     for name in names {
@@ -42,7 +42,7 @@ pub(crate) fn ciphers(names: &[String]) -> Result<Vec<SupportedCipherSuite>, Set
     Ok(found)
 }
 
-/// The groups named, in order, each once.
+/// Returns the groups named, in order, each once.
 pub(crate) fn groups(names: &[String]) -> Result<Vec<&'static dyn SupportedKxGroup>, SetupError> {
     let mut found: Vec<&'static dyn SupportedKxGroup> = Vec::new();
     for name in names {
@@ -54,7 +54,7 @@ pub(crate) fn groups(names: &[String]) -> Result<Vec<&'static dyn SupportedKxGro
     Ok(found)
 }
 
-/// The supported names, for messages.
+/// Returns the supported names, for messages.
 pub(crate) fn cipher_list() -> String {
     CIPHERS.iter().map(|names| names[1]).collect::<Vec<_>>().join(", ")
 }

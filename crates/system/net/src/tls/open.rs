@@ -24,13 +24,13 @@ const FRAGMENT_MAX: usize = 1 << 14;
 const CIPHERTEXT_MAX: usize = FRAGMENT_MAX + 2_048;
 /// The part of a nonce that AES-GCM sends with each record (RFC 5288 section 3).
 const EXPLICIT: usize = 8;
-/// Bytes of our side of a handshake that are kept to find our Finished in.
+/// Maximum number of bytes kept of our side of a handshake, to find our Finished.
 const SENT_MAX: usize = 256 << 10;
 /// A Finished message: type, length and twelve bytes of verify_data (RFC 5246 section 7.4.9).
 const FINISHED_HEAD: [u8; 4] = [20, 0, 0, 12];
 const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
-/// A client's end of one TLS 1.2 connection.
+/// Client's end of one TLS 1.2 connection.
 #[derive(Debug)]
 pub(crate) struct OpenSession {
     state: OpenState,
@@ -48,7 +48,7 @@ pub(crate) struct OpenSession {
 enum OpenState {
     Shaking(Box<ClientConnection>),
     Open(Box<Records>),
-    /// Nothing more can be read or sent.
+    /// No more bytes can be read or sent.
     Over,
 }
 
@@ -65,7 +65,7 @@ impl OpenSession {
         }
     }
 
-    /// The first complete record.
+    /// Returns the first complete record.
     fn next_record(&mut self) -> Result<Option<Vec<u8>>, TlsError> {
         let [_, _, _, high, low, ..] = self.inbox[..] else { return Ok(None) };
         let length = usize::from(u16::from_be_bytes([high, low]));
@@ -99,7 +99,7 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Once the handshake is over, takes its keys.
+    /// Takes the keys after the handshake.
     fn open(&mut self) -> Result<(), TlsError> {
         self.pump();
         let OpenState::Shaking(connection) = std::mem::replace(&mut self.state, OpenState::Over)
@@ -121,7 +121,7 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Handshake bytes to send.
+    /// Sends handshake bytes.
     fn pump(&mut self) {
         if let OpenState::Shaking(connection) = &mut self.state {
             let before = self.outbox.len();
@@ -243,12 +243,12 @@ impl Half {
         Ok(Half { key: LessSafeKey::new(key), iv, next })
     }
 
-    /// Explicit part of a record's nonce, which precedes its ciphertext.
+    /// Returns the explicit part of a record's nonce, which precedes its ciphertext.
     fn explicit(&self) -> usize {
         if self.key.algorithm() == &CHACHA20_POLY1305 { 0 } else { EXPLICIT }
     }
 
-    /// The nonce of a record of ours: RFC 7905 section 2, which AES-GCM may use as well.
+    /// Returns the nonce of a record of ours: RFC 7905 section 2, which AES-GCM may use as well.
     fn nonce(&self, sequence: u64) -> [u8; NONCE_LEN] {
         let mut nonce = self.iv;
         for (byte, more) in nonce[NONCE_LEN - 8..].iter_mut().zip(sequence.to_be_bytes()) {
@@ -257,7 +257,7 @@ impl Half {
         nonce
     }
 
-    /// The next record; `None` if the fragment is too long for a record.
+    /// Returns the next record; `None` if the fragment is too long for a record.
     fn seal(&mut self, kind: u8, fragment: &[u8]) -> Option<Vec<u8>> {
         if fragment.len() > FRAGMENT_MAX {
             return None;
@@ -277,7 +277,8 @@ impl Half {
         Some(record)
     }
 
-    /// Content of the record with this number; `None` if it was not sealed with the key.
+    /// Returns the content of the record with this number; `None` if it was not sealed with the
+    /// key.
     fn open(&self, sequence: u64, kind: u8, ciphertext: &[u8]) -> Option<Vec<u8>> {
         let (explicit, sealed) = ciphertext.split_at_checked(self.explicit())?;
         let mut nonce = self.nonce(sequence);
@@ -291,7 +292,7 @@ impl Half {
         Some(opened)
     }
 
-    /// The verify_data of the Finished message in our output: the first encrypted record.
+    /// Returns the verify_data of the Finished message in our output: the first encrypted record.
     fn finished_in(&self, sent: &[u8]) -> Result<Vec<u8>, TlsError> {
         let mut changed = false;
         for (kind, body) in records(sent) {
@@ -308,7 +309,7 @@ impl Half {
     }
 }
 
-/// Additional data of a record (RFC 5246 section 6.2.3.3).
+/// Returns the additional data of a record (RFC 5246 section 6.2.3.3).
 fn additional(sequence: u64, kind: u8, length: usize) -> [u8; 13] {
     let mut data = [0; 13];
     data[..8].copy_from_slice(&sequence.to_be_bytes());
@@ -317,7 +318,7 @@ fn additional(sequence: u64, kind: u8, length: usize) -> [u8; 13] {
     data
 }
 
-/// The complete records of a stream: types and content.
+/// Returns the complete records of a stream: types and content.
 fn records(mut stream: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let [kind, _, _, high, low, rest @ ..] = stream else { return None };

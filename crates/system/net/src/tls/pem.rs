@@ -4,7 +4,7 @@ use crate::tls::{FileRole, SetupError};
 use rustls_pki_types::pem::{Error, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-/// All certificates of a file; at least one.
+/// Returns all certificates of a file; at least one.
 pub(crate) fn certificates(
     role: FileRole,
     text: &[u8],
@@ -17,7 +17,7 @@ pub(crate) fn certificates(
     }
 }
 
-/// The first private key of a file.
+/// Returns the first private key of a file.
 pub(crate) fn private_key(
     role: FileRole,
     text: &[u8],

@@ -7,7 +7,7 @@ use sample::TlsFacts;
 use std::io::{BufRead, Write};
 use units::quoted;
 
-/// A client's end of one TLS connection.
+/// Client's end of one TLS connection.
 #[derive(Debug)]
 pub struct ClientSession {
     connection: ClientConnection,
@@ -53,7 +53,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Everything decrypted so far. An empty or ended reader is reported by `closed`.
+    /// Returns everything decrypted so far. `closed` reports an empty or ended reader.
     fn hand_over(&mut self, plaintext: &mut Vec<u8>) {
         let mut reader = self.connection.reader();
         while let Ok(chunk) = reader.fill_buf() {
@@ -66,7 +66,7 @@ impl ClientSession {
         }
     }
 
-    /// Once the handshake is over, what the server would not read early is sent again.
+    /// Sends data again after the handshake that the server did not accept early.
     fn settle_early(&mut self) {
         if self.early.is_empty() || self.connection.is_handshaking() {
             return;
@@ -149,13 +149,13 @@ impl TlsSession for ClientSession {
     }
 }
 
-/// Negotiated parameters; `None` during the handshake.
+/// Returns negotiated parameters; `None` during the handshake.
 pub(crate) fn facts_of(connection: &ClientConnection) -> Option<TlsFacts> {
     let state: &rustls::CommonState = connection;
     facts_of_state(state)
 }
 
-/// The same for any connection.
+/// Returns the facts of any connection.
 pub(crate) fn facts_of_state(connection: &rustls::CommonState) -> Option<TlsFacts> {
     if connection.is_handshaking() {
         return None;
@@ -194,7 +194,8 @@ impl Opening {
         self.len += count;
     }
 
-    /// The bytes, when the first is no content type of a TLS record (RFC 8446 §5.1: 20 to 23).
+    /// Returns the bytes, when the first is no content type of a TLS record (RFC 8446 §5.1: 20 to
+    /// 23).
     fn not_tls(&self) -> Option<&[u8]> {
         let bytes = &self.bytes[..self.len];
         bytes.first().filter(|first| !(20..=23).contains(*first)).map(|_| bytes)

@@ -123,7 +123,7 @@ impl Wire {
         }
     }
 
-    /// Carries bytes in both directions until neither end has any. Returns the client's error, if
+    /// Transfers bytes in both directions until neither end has any. Returns the client's error, if
     /// any.
     fn settle(&mut self) -> Result<(), TlsError> {
         loop {
@@ -509,7 +509,7 @@ fn insecure_does_not_accept_another_key() {
     }
 }
 
-/// A server that presents the pair without checking whether it matches.
+/// Returns a server that presents the pair without checking whether it matches.
 fn presenting(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> ServerConfig {
     let key = aws_lc_rs::sign::any_supported_type(&key).unwrap();
     let resolver = rustls::sign::SingleCertAndKey::from(CertifiedKey::new(chain, key));

@@ -11,13 +11,13 @@ use std::io;
 
 /// Receive buffers; a power of two.
 pub(super) const BUFFERS: u16 = 512;
-/// Bytes of one. An odd number of cache lines, so that the first lines of the buffers, all that short
-/// responses need, do not share a few sets of the cache.
+/// Size of one buffer. An odd number of cache lines, so that the first lines of the buffers, which
+/// are enough for short responses, do not share a few sets of the cache.
 pub(super) const BUFFER: usize = 257 * 64;
-/// Bytes that may wait for submission.
+/// Maximum number of bytes that wait for submission.
 const OUTBOX: usize = 64 << 10;
 
-/// Requests per submission.
+/// Maximum number of requests per submission.
 const SUBMITTED_MAX: u32 = 512;
 /// Room for a completion of every buffer, and for those of requests that failed.
 const COMPLETIONS: u32 = 4_096;
@@ -78,13 +78,13 @@ impl Completion {
     }
 }
 
-/// A ring of one thread.
+/// Ring of one thread.
 pub(super) struct KernelRing {
     ring: BatchRing,
-    /// Data waiting for submission. `None` means leaked, because the kernel did not end its
+    /// Data waiting for submission. `None` if it was leaked, because the kernel did not end its
     /// requests.
     outbox: Option<Region>,
-    /// Bytes in the outbox.
+    /// Number of bytes in the outbox.
     written: usize,
 }
 
@@ -170,7 +170,7 @@ impl KernelRing {
         Some(start)
     }
 
-    /// Bytes that are still in the outbox.
+    /// Returns the bytes that are still in the outbox.
     pub(super) fn unsent(&self, start: usize, length: usize) -> &[u8] {
         let Some(outbox) = &self.outbox else { return &[] };
         assert!(start + length <= self.written, "they were written");
@@ -179,7 +179,7 @@ impl KernelRing {
         unsafe { std::slice::from_raw_parts(outbox.place(start), length) }
     }
 
-    /// Clears the outbox: all its bytes were passed to the sockets, or were taken out.
+    /// Clears the outbox, whose bytes were all passed to the sockets or taken out.
     pub(super) fn empty_outbox(&mut self) {
         self.written = 0;
     }

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// A ring; `None`, with a printed note, without io_uring.
+/// Returns a ring; `None`, with a printed note, without io_uring.
 fn ring() -> Option<RingReactor> {
     match RingReactor::new(Nanos::ZERO) {
         Ok(ring) => Some(ring),
@@ -90,7 +90,7 @@ fn read_to_end(io: &mut impl Io, slot: Slot) -> Result<Vec<u8>, IoError> {
     }
 }
 
-/// Bytes without repetition, so that no piece equals another.
+/// Returns the bytes without repetition, so that no piece equals another.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
@@ -125,8 +125,7 @@ fn bytes_are_echoed_and_the_end_is_detected() {
     assert_eq!(io.facts(3), None);
 }
 
-/// Nothing waits: written data is sent before the loop sleeps, and at the latest with the 32nd
-/// connection.
+/// No write waits: data is sent before the loop sleeps, and at the latest with the 32nd connection.
 #[test]
 fn a_large_batch_is_submitted_at_once() {
     let Some(mut io) = ring() else { return };
@@ -278,7 +277,7 @@ fn refusals_and_resets_have_their_names() {
     io.close(0, Close::Orderly);
 }
 
-/// An open request holds its socket: FIN must be sent all the same.
+/// An open request holds its socket, but FIN must be sent.
 #[test]
 fn the_peer_sees_the_end_of_a_closed_connection() {
     let Some(mut io) = ring() else { return };

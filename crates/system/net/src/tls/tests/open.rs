@@ -1,8 +1,8 @@
-//! Sessions that are laid open.
+//! Sessions with exposed keys.
 
 use super::*;
 
-/// A client with exposed keys, after its handshake; the suite by rustls's name.
+/// Returns a client with exposed keys, after its handshake; the suite by rustls's name.
 fn through(cipher: &str) -> (Wire, Arc<ServerConfig>) {
     let pki = pki();
     let ciphers = strings(&[cipher]);
