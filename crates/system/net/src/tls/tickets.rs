@@ -17,7 +17,8 @@ const SERVERS_MAX: usize = 32;
 /// Maximum number of TLS 1.3 tickets kept for one server; the oldest is dropped first.
 const TICKETS_MAX: usize = 1024;
 
-/// The trait requires the lock; it is never contended, because a store belongs to one worker.
+/// Tickets with a lock that the trait requires; it is never contended, because a store belongs to
+/// one worker.
 #[derive(Default)]
 pub(crate) struct Tickets {
     servers: Mutex<VecDeque<ServerTickets>>,
@@ -94,7 +95,7 @@ impl ClientSessionStore for Tickets {
 }
 
 impl fmt::Debug for Tickets {
-    /// Without the secrets.
+    /// Formats without the secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tickets").field("servers", &self.lock().len()).finish()
     }
