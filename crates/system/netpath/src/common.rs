@@ -21,7 +21,7 @@ pub struct CommonLanes {
 #[derive(Debug)]
 struct CommonState {
     lanes: Lanes,
-    /// By buffer number: the worker whose packet is in the buffer.
+    /// Worker whose packet is in the buffer, by buffer number.
     owners: Vec<u32>,
     workers: Vec<WorkerPackets>,
     /// The latest time passed to the links: it never decreases.
@@ -29,7 +29,7 @@ struct CommonState {
     drawn: Vec<Drawn>,
 }
 
-/// The state of one worker.
+/// State of one worker.
 #[derive(Debug, Default)]
 struct WorkerPackets {
     /// Packets and copies on the links.
@@ -38,7 +38,7 @@ struct WorkerPackets {
     due: Vec<Drawn>,
 }
 
-/// One worker's access to shared links.
+/// Access of one worker to shared links.
 #[derive(Debug)]
 pub struct LanesShare {
     common: Arc<CommonLanes>,
@@ -49,7 +49,7 @@ pub struct LanesShare {
     bytes: Vec<u8>,
 }
 
-/// A packet to be delivered; its bytes follow those of the previous packet.
+/// Packet to be delivered; its bytes follow those of the previous packet.
 #[derive(Clone, Copy, Debug)]
 struct TakenPacket {
     due: Nanos,
@@ -61,7 +61,7 @@ struct TakenPacket {
 const CLIENT: usize = 0;
 
 impl CommonLanes {
-    /// Empty links for workers 0 to `workers` - 1. `clients` has one client.
+    /// Creates empty links for workers 0 to `workers` - 1. `clients` has one client.
     pub fn new(clients: LaneClients, workers: u32, seed: u64, now: Nanos) -> Arc<CommonLanes> {
         let kinds = clients.paths.len();
         let state = CommonState {
@@ -74,7 +74,7 @@ impl CommonLanes {
         Arc::new(CommonLanes { state: Mutex::new(state), kinds })
     }
 
-    /// The access of worker `worker`, one at a time.
+    /// Returns the access of worker `worker`, one at a time.
     pub fn share(self: &Arc<Self>, worker: u32, now: Nanos) -> LanesShare {
         LanesShare {
             common: self.clone(),
@@ -92,7 +92,7 @@ impl CommonLanes {
 }
 
 impl CommonState {
-    /// The time of the links, which never decreases.
+    /// Returns the time of the links, which never decreases.
     fn at(&mut self, now: Nanos) -> Nanos {
         self.latest = self.latest.max(now);
         self.latest
@@ -117,7 +117,7 @@ impl CommonState {
         lanes.forget_lost(|number| workers[owners[number as usize] as usize].on_links -= 1);
     }
 
-    /// Takes packets that are due off the links, of any worker.
+    /// Takes due packets of any worker off the links.
     fn draw(&mut self, now: Nanos) {
         let now = self.at(now);
         self.lanes.draw(now, &mut self.drawn);
@@ -143,7 +143,7 @@ impl LanesShare {
         packets.for_each(|packet| state.put(now, self.worker, direction, packet));
     }
 
-    /// A packet arrived that does not belong to this worker.
+    /// Counts a packet that does not belong to this worker.
     pub fn foreign(&mut self) {
         self.tally.foreign += 1;
     }
@@ -183,7 +183,7 @@ impl LanesShare {
         !self.taken.is_empty()
     }
 
-    /// Returns when this worker must poll again, or `None` if it has no packets in flight.
+    /// Returns when this worker must poll again; `None` if it has no packets in flight.
     pub fn next_due(&mut self) -> Option<Nanos> {
         let mut state = self.common.lock();
         let WorkerPackets { on_links, due } = &state.workers[self.worker as usize];
@@ -195,14 +195,14 @@ impl LanesShare {
         }
     }
 
-    /// Time that this worker slept, and that it spun before due times.
+    /// Records how long this worker slept, and how long it spun before due times.
     pub fn rested(&mut self, slept: Nanos, spun: Nanos) {
         self.tally.slept += slept;
         self.tally.spun += spun;
     }
 
-    /// The counters since the last call: those of this worker, and those of the links not yet
-    /// reported by any worker.
+    /// Returns the counters since the last call: those of this worker, and those of the links not
+    /// yet reported by any worker.
     pub fn take_tally(&mut self, now: Nanos) -> Tally {
         let mut tally = std::mem::replace(&mut self.tally, Tally::new(self.common.kinds));
         tally.watch(now - self.since);

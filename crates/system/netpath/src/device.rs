@@ -29,7 +29,7 @@ impl Tun {
         Tun::make_with(name, 0)
     }
 
-    /// The same with further flags of TUNSETIFF.
+    /// Creates a device with further flags of TUNSETIFF.
     pub(crate) fn make_with(name: &str, flags: i16) -> Result<Tun, PathTrouble> {
         let more = flags;
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -106,7 +106,7 @@ pub(crate) fn configure(
     set_up().map_err(PathTrouble::other(&format!("cannot set up the network device {name}")))
 }
 
-/// The same with IPv6 addresses: the device's own, and other networks reached through it.
+/// Configures IPv6 addresses: the device's own, and other networks reached through it.
 pub(crate) fn configure_v6(
     tun: &Tun,
     address: Ipv6Addr,
@@ -169,7 +169,7 @@ pub(crate) fn widen() {
     }
 }
 
-/// A setting under /proc/sys/net, of the calling thread's namespace.
+/// Writes a setting under /proc/sys/net, of the calling thread's namespace.
 fn setting(name: &str, value: &str) -> Result<(), PathTrouble> {
     let file = format!("/proc/sys/net/{name}");
     std::fs::write(&file, value).map_err(PathTrouble::other(&format!("cannot write {file}")))

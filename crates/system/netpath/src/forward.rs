@@ -21,7 +21,7 @@ const READS_MAX: usize = 64;
 /// Maximum sleep: commands are checked at least this often.
 const SLEEP_MAX: Nanos = Nanos::from_millis(500);
 
-/// Commands for the thread.
+/// Command for the thread.
 pub(crate) enum ForwardOrder {
     /// Returns the counters since the last time.
     ReportTally(Sender<Tally>),
@@ -178,12 +178,12 @@ impl Forwarder {
         false
     }
 
-    /// The counters since the last time.
+    /// Returns the counters since the last time.
     fn take_tally(&mut self) -> Tally {
         self.lanes.take_tally(clock::now())
     }
 
-    /// An end failed: nothing is forwarded anymore, but requests are still answered.
+    /// Answers requests without forwarding, after an end has failed.
     fn answer_without_forwarding(mut self) {
         while let Ok(order) = self.ear.orders.recv() {
             match order {
@@ -199,8 +199,8 @@ impl Forwarder {
     }
 }
 
-/// An error that concerns a single packet: the receiving end had no memory for it, or considers it
-/// invalid.
+/// Returns whether the error concerns a single packet: the receiving end had no memory for it, or
+/// considers it invalid.
 fn passing(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

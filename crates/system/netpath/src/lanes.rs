@@ -21,7 +21,7 @@ const SPIN: Nanos = Nanos::from_micros(60);
 /// The addresses of the clients and their kinds.
 #[derive(Clone, Debug)]
 pub struct LaneClients {
-    /// The address of the first client; the others follow it.
+    /// Address of the first client; the others follow it.
     pub first: Ipv4Addr,
     /// The index of the kind of each.
     pub kinds: Vec<u32>,
@@ -31,7 +31,7 @@ pub struct LaneClients {
     pub paths: Vec<PathSpec>,
 }
 
-/// A packet taken off its link.
+/// Packet taken off its link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
     pub(crate) direction: Direction,
@@ -43,7 +43,7 @@ pub struct Lanes {
     links: Vec<PathLink>,
     clients: LaneClients,
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// When each link is next polled: other entries of `due` are stale.
+    /// Next poll of each link; other entries of `due` are stale.
     armed: Vec<Nanos>,
     buffers: Buffers,
     lost: Vec<Lost>,
@@ -69,7 +69,7 @@ impl Lanes {
         }
     }
 
-    /// Empty links. `now`: the time at which traces and outages start.
+    /// Creates empty links. `now`: time at which traces and outages start.
     pub fn new(clients: LaneClients, seed: u64, now: Nanos) -> Lanes {
         let specs: Vec<[Arc<wan::LinkSpec>; 2]> = clients
             .paths
@@ -99,13 +99,13 @@ impl Lanes {
         }
     }
 
-    /// A buffer for one packet; `None` means no room, and the packet must be counted with
-    /// [`Lanes::overflow`].
+    /// Returns a buffer for one packet; `None` if there is no room, and the packet must be counted
+    /// with [`Lanes::overflow`].
     pub fn take(&mut self) -> Option<u32> {
         self.buffers.take()
     }
 
-    /// The memory of the buffer.
+    /// Returns the memory of the buffer.
     pub fn room(&mut self, number: u32) -> &mut [u8] {
         self.buffers.room(number)
     }
@@ -115,12 +115,12 @@ impl Lanes {
         self.buffers.give_back(number);
     }
 
-    /// A packet had to be dropped for lack of room.
+    /// Counts a packet dropped for lack of room.
     pub fn overflow(&mut self) {
         self.tally.overflowed += 1;
     }
 
-    /// The packet of `length` bytes in this buffer arrives at the link of its client.
+    /// Puts the packet of `length` bytes in this buffer on the link of its client.
     pub fn put(&mut self, now: Nanos, direction: Direction, number: u32, length: usize) {
         let packet = &self.buffers.room(number)[..length];
         let Some(client) = client_of(packet, direction, &self.clients) else {
@@ -132,7 +132,7 @@ impl Lanes {
         self.forget_lost(|_| {});
     }
 
-    /// The same for a packet of a known client; returns the number of copies on the link.
+    /// Puts a packet of a known client on its link; returns the number of copies there.
     /// [`Lanes::forget_lost`] must follow.
     pub(crate) fn put_on(
         &mut self,
@@ -242,7 +242,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// The earliest time at which a link must be polled; removes stale entries.
+    /// Returns the earliest time at which a link must be polled; removes stale entries.
     pub fn next_due(&mut self) -> Option<Nanos> {
         loop {
             let Reverse((at, link)) = *self.due.peek()?;
@@ -253,13 +253,13 @@ impl Lanes {
         }
     }
 
-    /// Time that the carrier of the packets slept, and that it spun before due times.
+    /// Records how long the carrier of the packets slept, and how long it spun before due times.
     pub fn rested(&mut self, slept: Nanos, spun: Nanos) {
         self.tally.slept += slept;
         self.tally.spun += spun;
     }
 
-    /// The counters since the last call.
+    /// Returns the counters since the last call.
     pub fn take_tally(&mut self, now: Nanos) -> Tally {
         let kinds = self.clients.paths.len();
         let mut sums = vec![[LinkCounts::default(); 2]; kinds];
@@ -280,7 +280,8 @@ impl Lanes {
     }
 }
 
-/// The client of a packet: by its source address on the way up, by its destination on the way down.
+/// Returns the client of a packet: by its source address on the way up, by its destination on the
+/// way down.
 fn client_of(packet: &[u8], direction: Direction, clients: &LaneClients) -> Option<usize> {
     let at = match direction {
         Direction::Up => 12,
@@ -324,7 +325,7 @@ mod tests {
         assert_eq!(client_of(&[], Direction::Up, &clients), None);
     }
 
-    /// For each of 40 packets of client 3, whether it arrived.
+    /// Returns, for each of 40 packets of client 3, whether it arrived.
     fn fates(numbers: (u64, u64), row: u8) -> String {
         let population = Population::parse("[rtt=4ms, loss=30%]:100%", &NoTraces);
         let paths = population.expect("a population").parts.into_iter().map(|part| part.path);

@@ -20,14 +20,14 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// The namespace of the calling thread.
+    /// Returns the namespace of the calling thread.
     pub(crate) fn here() -> io::Result<Namespace> {
         Ok(Namespace { file: File::open("/proc/thread-self/ns/net")? })
     }
 
     /// Creates a namespace on its own thread, where `configure` then runs, and returns its result.
     /// TCP there uses the congestion control of the current namespace, if the kernel permits it: by
-    /// default a new namespace has that of the host's initial one, and more than the path would
+    /// default, a new namespace has that of the host's initial one, and more than the path would
     /// change.
     pub(crate) fn create<T: Send>(
         configure: impl FnOnce() -> Result<T, PathTrouble> + Send,
@@ -44,7 +44,7 @@ impl Namespace {
         })
     }
 
-    /// The calling thread enters it, and so do the processes it starts.
+    /// Moves the calling thread into the namespace; processes that it starts are in it too.
     ///
     /// # Errors
     /// Fails if the kernel refuses; no reason is known for our own namespaces.
@@ -68,7 +68,7 @@ impl Namespace {
         self.file.as_fd()
     }
 
-    /// Its unique identifier.
+    /// Returns its unique identifier.
     ///
     /// # Errors
     /// Fails if the descriptor cannot be read.
@@ -88,8 +88,8 @@ fn elsewhere<T: Send>(
     })
 }
 
-/// Makes sure that this process may create network namespaces: directly, or in a user namespace of
-/// its own, which needs no privilege. To be called while it has one thread. Returns whether a user
+/// Ensures that this process may create network namespaces: directly, or in its own user namespace,
+/// which needs no privilege. Must be called while it has one thread. Returns whether a user
 /// namespace was needed.
 ///
 /// # Errors

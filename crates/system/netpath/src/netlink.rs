@@ -70,7 +70,7 @@ const IFA_LOCAL: u16 = 2;
 const IFA_FLAGS: u16 = 8;
 const IFA_F_NODAD: u32 = 2;
 
-/// Information about a device.
+/// Returns information about a device.
 ///
 /// # Errors
 /// Fails with the kernel's error: `ENODEV` if there is no device of this name.
@@ -81,7 +81,7 @@ pub fn link(name: &str) -> io::Result<LinkFacts> {
     read_link(&answer).ok_or_else(strange)
 }
 
-/// The route of packets to `address`, over the device with this index if given.
+/// Returns the route of packets to `address`, over the device with this index if given.
 ///
 /// # Errors
 /// Fails with the kernel's error if there is no route.
@@ -184,7 +184,7 @@ fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// Length, type and value, padded to 4 bytes.
+/// Returns the length, type and value, padded to 4 bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = (4 + value.len()) as u16;
     let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
@@ -200,7 +200,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The error number of a reply; 0 is an acknowledgment.
+/// Returns the error number of a reply; 0 is an acknowledgment.
 fn refusal(answer: &[u8]) -> Option<i32> {
     if half(answer, 4)? != NLMSG_ERROR {
         return None;
@@ -208,7 +208,7 @@ fn refusal(answer: &[u8]) -> Option<i32> {
     Some(word(answer, HEAD)?.cast_signed().wrapping_neg())
 }
 
-/// Consecutive attributes; the last one of a type is used.
+/// Iterates over consecutive attributes; the last one of a type is used.
 fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(half(rest, 0)?);

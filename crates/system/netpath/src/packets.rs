@@ -13,7 +13,7 @@ use wan::CLIENTS_MAX;
 /// More than the maximum number of workers.
 const DEVICES_MAX: u32 = 4_096;
 
-/// One device, which is removed when its queue is closed.
+/// Device that is removed when its queue is closed.
 ///
 /// Each worker has its own device instead of a queue of a shared device: the kernel learns the
 /// queue of a flow only after its first packet, and the reply to a SYN, which is created before
@@ -33,8 +33,8 @@ pub struct PacketDevice {
 /// The packet format of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketKind {
-    /// Each packet is preceded by a virtio header of 10 bytes; checksums and segmentation are left
-    /// to the reader.
+    /// A virtio header of 10 bytes precedes each packet; checksums and segmentation are left to the
+    /// reader.
     #[default]
     Virtio,
     /// Packets as on a wire: none above the MTU, every checksum correct.
@@ -45,7 +45,7 @@ pub enum PacketKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Addresses {
     network: IpAddr,
-    /// A power of two.
+    /// Number of addresses, a power of two.
     count: u32,
     /// The addresses of the devices; without one, each uses the second-to-last address of its part.
     gateway: Option<Ipv4Addr>,
@@ -58,7 +58,7 @@ pub fn used_bits((network, bits): (IpAddr, u8)) -> u32 {
     (width - u32::from(bits)).min(24)
 }
 
-/// The address at this offset from another one, within the prefix.
+/// Returns the address at this offset from another one, within the prefix.
 pub fn later(first: IpAddr, number: u32) -> IpAddr {
     match first {
         IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number).into(),
@@ -67,13 +67,13 @@ pub fn later(first: IpAddr, number: u32) -> IpAddr {
 }
 
 impl Addresses {
-    /// A block reserved for tests.
+    /// Returns a block reserved for tests.
     fn of_block(block: NetBlock) -> Addresses {
         let count = !block.mask().to_bits() + 1;
         Addresses { network: block.network().into(), count, gateway: Some(block.server()) }
     }
 
-    /// The addresses that share the first `bits` bits with `network`.
+    /// Returns the addresses that share the first `bits` bits with `network`.
     fn chosen(network: IpAddr, bits: u8) -> Result<Addresses, PathTrouble> {
         path::prefix_taken(network, bits, None)?;
         Ok(Addresses { network, count: 1 << used_bits((network, bits)), gateway: None })
@@ -124,13 +124,13 @@ impl PacketDevice {
         Ok(NetBlock::claim(addresses, make)?.1)
     }
 
-    /// Packets that the device has dropped since its creation because its queue was full, in the
-    /// calling thread's network namespace; 0 if the device is gone.
+    /// Returns the packets that the device has dropped since its creation because its queue was
+    /// full, in the calling thread's network namespace; 0 if the device is gone.
     pub fn dropped(&self) -> u64 {
         device::dropped(&self.name)
     }
 
-    /// The device of the network with this index, of `size` addresses.
+    /// Returns the device of the network with this index, of `size` addresses.
     fn make(
         all: &Addresses,
         row: u32,
@@ -173,7 +173,7 @@ mod tests {
     use crate::namespace::Namespace;
     use std::net::UdpSocket;
 
-    /// Without a reader the queue takes as many as its length.
+    /// Without a reader, the queue accepts packets up to its length.
     #[test]
     fn packets_at_a_full_device_queue_are_counted() {
         let opened = Namespace::create(|| {

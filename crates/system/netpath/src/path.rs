@@ -38,8 +38,8 @@ pub struct PathRequest {
     pub clients: u32,
     pub seed: u64,
     pub far: FarEnd,
-    /// The clients' namespace keeps 127.0.0.0/8 for itself; otherwise these addresses belong to the
-    /// server, so that its loopback URL is valid on the clients' end too.
+    /// True if the clients' namespace keeps 127.0.0.0/8 for itself; otherwise these addresses
+    /// belong to the server, so that its loopback URL is valid on the clients' end too.
     pub own_loopback: bool,
 }
 
@@ -90,19 +90,19 @@ pub(crate) struct NetBlock {
 const CLIENTS_NET: u32 = u32::from_be_bytes([198, 18, 0, 0]);
 const SERVERS_NET: u32 = u32::from_be_bytes([198, 19, 0, 0]);
 const NET_SIZE: u32 = 1 << 16;
-/// The smallest block: a host can have 1,024 of them at once.
+/// Smallest block: a host can have 1,024 of them at once.
 const BLOCK_MIN: u32 = 64;
 const LOOPBACK: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(127, 0, 0, 0), Ipv4Addr::new(255, 0, 0, 0));
 const EVERYWHERE: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
 
 impl NetBlock {
-    /// The size of a block for this many clients: their addresses, and the first and last of a
-    /// network.
+    /// Returns the size of a block for this many clients: their addresses, and the first and last
+    /// of a network.
     fn size(clients: u32) -> u32 {
         (clients.clamp(1, CLIENTS_MAX) + 2).next_power_of_two().max(BLOCK_MIN)
     }
 
-    /// The first block, in a separate network namespace.
+    /// Returns the first block, in a separate network namespace.
     pub(crate) fn first(clients: u32) -> NetBlock {
         NetBlock { network: CLIENTS_NET, mask: !(NetBlock::size(clients) - 1) }
     }
@@ -123,8 +123,8 @@ impl NetBlock {
         (SERVERS_NET + (self.network - CLIENTS_NET) + 1).into()
     }
 
-    /// The first block without a route in `table` (/proc/net/route) and without an address of this
-    /// host in `trie` (/proc/net/fib_trie).
+    /// Returns the first block without a route in `table` (/proc/net/route) and without an address
+    /// of this host in `trie` (/proc/net/fib_trie).
     fn free(clients: u32, table: &str, trie: &str) -> Option<NetBlock> {
         let (routes, local) = (routes(table), local_addresses(trie));
         let size = NetBlock::size(clients);
@@ -165,7 +165,7 @@ pub(crate) struct PathLock {
     _network: std::fs::File,
 }
 
-/// A setup takes some milliseconds.
+/// Maximum number of tries; a setup takes some milliseconds.
 const TURN_TRIES: u32 = 1_000;
 const TURN_PAUSE: Duration = Duration::from_millis(10);
 
@@ -190,7 +190,7 @@ fn routes(table: &str) -> Vec<(u32, u32)> {
     named_routes(table).into_iter().map(|(_, to, mask)| (to, mask)).collect()
 }
 
-/// The same with the devices of the routes.
+/// Returns the routes, with their devices.
 fn named_routes(table: &str) -> Vec<(&str, u32, u32)> {
     let field = |row: &[&str], at: usize| {
         let number = row.get(at).and_then(|hex| u32::from_str_radix(hex, 16).ok())?;
@@ -206,8 +206,8 @@ fn named_routes(table: &str) -> Vec<(&str, u32, u32)> {
     table.lines().skip(1).filter_map(read).collect()
 }
 
-/// Makes sure that this host does not use the addresses that share the first `bits` bits with
-/// `network`. They may be part of a larger network on `device`, if they are to be used there.
+/// Checks that this host does not use addresses that share the first `bits` bits with `network`.
+/// They may be part of a larger network on `device`, if they are to be used there.
 ///
 /// # Errors
 /// Fails with the user of the addresses.
@@ -236,13 +236,13 @@ fn taken(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<Stri
     route.or_else(|| local(&net_file("fib_trie"), network.to_bits(), mask.to_bits()))
 }
 
-/// A table of the calling thread's network namespace.
+/// Returns a table of the calling thread's network namespace.
 fn net_file(name: &str) -> String {
     std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
 }
 
-/// The same for IPv6, from the lines of /proc/net/ipv6_route (destination, its bits, ..., device)
-/// and of /proc/net/if_inet6 (address, ..., device), numbers in hexadecimal.
+/// Returns the user of IPv6 addresses, from the lines of /proc/net/ipv6_route (destination, its
+/// bits, ..., device) and of /proc/net/if_inet6 (address, ..., device), numbers in hexadecimal.
 fn taken_v6(
     routes: &str,
     addresses: &str,
@@ -284,7 +284,7 @@ fn routed(table: &str, network: u32, mask: u32, around: Option<&str>) -> Option<
     })
 }
 
-/// The device or route with an address of a network on this host.
+/// Returns the device or route with an address of a network on this host.
 fn local(trie: &str, network: u32, mask: u32) -> Option<String> {
     let mut addresses = local_addresses(trie).into_iter();
     let address = addresses.find(|address| address.to_bits() & mask == network)?;
@@ -342,37 +342,37 @@ impl NetPath {
         })
     }
 
-    /// The network namespace of the clients.
+    /// Returns the network namespace of the clients.
     pub fn near(&self) -> &Namespace {
         &self.near
     }
 
-    /// The network namespace of the server.
+    /// Returns the network namespace of the server.
     pub fn far(&self) -> &Namespace {
         &self.far
     }
 
-    /// The name of the device at the server's end.
+    /// Returns the name of the device at the server's end.
     pub fn far_device(&self) -> &str {
         &self.devices[1]
     }
 
-    /// The address of the first client; the others follow it.
+    /// Returns the address of the first client; the others follow it.
     pub fn first_client(&self) -> Ipv4Addr {
         self.first
     }
 
-    /// The address of the server's end: for servers that listen on all addresses there.
+    /// Returns the address of the server's end, for servers that listen on all addresses there.
     pub fn server(&self) -> Ipv4Addr {
         self.server
     }
 
-    /// The population part of each client.
+    /// Returns the population part of each client.
     pub fn dealt(&self) -> &[u32] {
         &self.dealt
     }
 
-    /// The counters since the path was opened or since the last call.
+    /// Returns the counters since the path was opened or since the last call.
     ///
     /// # Errors
     /// Fails if the forwarder has ended, with the reason.
@@ -411,7 +411,7 @@ impl Drop for NetPath {
     }
 }
 
-/// The end of the clients, created in the calling thread's namespace.
+/// Returns the end of the clients, created in the calling thread's namespace.
 fn near_end(block: NetBlock, own_loopback: bool) -> Result<Tun, PathTrouble> {
     let tun = Tun::make("path")?;
     let clients = (block.first_client(), block.mask());

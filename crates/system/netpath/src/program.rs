@@ -36,8 +36,8 @@ impl Post {
         Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]).map(Post)
     }
 
-    /// Waits for the end of the program and forwards signals to it meanwhile; those of terminal
-    /// keys it has already received.
+    /// Waits for the end of the program and forwards signals to it meanwhile, except those of
+    /// terminal keys, which it has already received.
     ///
     /// # Errors
     /// Fails if the kernel cannot report how it ended.
@@ -82,7 +82,7 @@ fn send(program: &Child, signal: i32) {
     }
 }
 
-/// The exit code for the end of a program: 128 plus the signal, as in shells.
+/// Returns the exit code for the end of a program: 128 plus the signal, as in shells.
 pub fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)

@@ -64,14 +64,14 @@ pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str, more: i16) -> io::Resul
     Ok(String::from_utf8_lossy(&request.name[..end]).into_owned())
 }
 
-/// The MTU of a device.
+/// Sets the MTU of a device.
 pub(crate) fn set_mtu(socket: BorrowedFd<'_>, name: &str, bytes: i32) -> io::Result<()> {
     let mut request = InterfaceRequest::new(name)?;
     request.payload[..4].copy_from_slice(&bytes.to_ne_bytes());
     request.call(socket, libc::SIOCSIFMTU as libc::Ioctl)
 }
 
-/// The index of a device in its namespace.
+/// Returns the index of a device in its namespace.
 pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<i32> {
     let mut request = InterfaceRequest::new(name)?;
     request.call(socket, libc::SIOCGIFINDEX as libc::Ioctl)?;
@@ -79,7 +79,7 @@ pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<i32> {
     Ok(i32::from_ne_bytes([a, b, c, d]))
 }
 
-/// An address of a device: [`ADDRESS`] or [`NETMASK`].
+/// Sets an address of a device: [`ADDRESS`] or [`NETMASK`].
 pub(crate) fn set_address(
     socket: BorrowedFd<'_>,
     name: &str,
@@ -94,7 +94,7 @@ pub(crate) fn set_address(
 pub(crate) const ADDRESS: libc::Ioctl = libc::SIOCSIFADDR as libc::Ioctl;
 pub(crate) const NETMASK: libc::Ioctl = libc::SIOCSIFNETMASK as libc::Ioctl;
 
-/// `struct sockaddr_in` with port 0.
+/// Returns a `struct sockaddr_in` with port 0.
 fn socket_address(address: Ipv4Addr) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
@@ -177,7 +177,8 @@ pub(crate) fn leave_users() -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The child's process id in the parent, `None` in the child. Must be called with a single thread.
+/// Returns the child's process id in the parent, `None` in the child. Must be called with a single
+/// thread.
 pub(crate) fn fork() -> io::Result<Option<u32>> {
     // SAFETY: the caller has one thread, so that no lock can be left held in the child
     match unsafe { libc::fork() } {
@@ -193,8 +194,9 @@ pub(crate) fn close_range(first: u32, last: u32) {
     unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
 }
 
-/// The command's process enters this network namespace before its program, and is killed when the
-/// calling thread ends. The thread itself does not enter it: a user may not be permitted to return.
+/// Makes the command's process enter this network namespace before its program, and has it killed
+/// when the calling thread ends. The thread itself does not enter: a user may not be permitted to
+/// return.
 pub(crate) fn settle(command: &mut Command, network: BorrowedFd<'_>) {
     let parent = std::process::id();
     let network = network.as_raw_fd();

@@ -48,7 +48,7 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    /// `server`: the address of the device at the server's end.
+    /// `server`: address of the device at the server's end.
     pub(crate) fn new(server: Ipv4Addr) -> Replies {
         Replies { server: server.to_bits(), flows: Recent::new(), fragments: Recent::new() }
     }
@@ -121,7 +121,7 @@ impl UdpHead {
         })
     }
 
-    /// Source and destination, of a packet that holds UDP's whole head.
+    /// Returns source and destination of a packet that contains the whole UDP header.
     fn ports(&self, packet: &[u8]) -> Option<(u16, u16)> {
         let head = packet.get(self.length..self.length + 8)?;
         Some((u16::from_be_bytes([head[0], head[1]]), u16::from_be_bytes([head[2], head[3]])))
@@ -136,7 +136,7 @@ fn put_sum(packet: &mut [u8], at: usize, sum: u16) {
     packet[at..at + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// A checksum after an address has changed (RFC 1624, equation 3).
+/// Returns a checksum after an address has changed (RFC 1624, equation 3).
 fn adjusted(sum: u16, old: u32, new: u32) -> u16 {
     let halves = |address: u32| (address >> 16) + (address & 0xffff);
     let mut total = u32::from(!sum) + halves(!old) + halves(new);
@@ -167,7 +167,7 @@ mod tests {
         total as u16
     }
 
-    /// A datagram with right sums; `offset` in units of 8 bytes.
+    /// Returns a datagram with right sums; `offset` in units of 8 bytes.
     fn datagram(from: ([u8; 4], u16), to: ([u8; 4], u16), text: &[u8], flags: u16) -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 0, 0, 7, 0, 0, 64, UDP, 0, 0];
         packet[6..8].copy_from_slice(&flags.to_be_bytes());

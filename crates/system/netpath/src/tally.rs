@@ -5,7 +5,7 @@ use sample::{PathDirection, PathFacts, PathKind};
 use units::Nanos;
 use wan::{Direction, LinkCounts, PathSpec, Population, PopulationPart, describe};
 
-/// Counted since the last time.
+/// Counts since the last query.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// For each client kind, up and down.
@@ -72,7 +72,7 @@ impl Tally {
         self.broken = self.broken.take().or_else(|| other.broken.clone());
     }
 
-    /// `dealt`: the index of the kind of each client.
+    /// Returns the facts. `dealt`: index of the kind of each client.
     pub fn facts(&self, population: &Population, dealt: &[u32], seed: u64) -> PathFacts {
         let quantile = |q| match self.late.is_empty() {
             true => Nanos::ZERO,
@@ -130,7 +130,8 @@ mod tests {
     use super::*;
     use wan::NoTraces;
 
-    /// Two workers, one half idle and one idle, observed for as long as one, are busy by a quarter.
+    /// Two workers, one half idle and one idle, observed for the same time as one, are busy by a
+    /// quarter.
     #[test]
     fn workers_side_by_side_are_watched_for_one_span() {
         let millis = Nanos::from_millis;

@@ -1,4 +1,4 @@
-//! Why a path cannot be created here, and the fix: one sentence each.
+//! Reasons why a path cannot be created here, with the fix: one sentence each.
 
 use std::fmt;
 use std::io;
@@ -82,7 +82,7 @@ impl fmt::Display for PathTrouble {
 
 impl std::error::Error for PathTrouble {}
 
-/// The remark about the mode of the device node.
+/// Returns the remark about the mode of the device node.
 fn mode() -> String {
     use std::os::unix::fs::MetadataExt;
     match std::fs::metadata("/dev/net/tun") {

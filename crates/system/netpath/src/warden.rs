@@ -16,7 +16,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(5);
 /// Maximum length of a message of the owner: two numbers.
 const WORDS_MAX: u64 = 256;
 
-/// Ends what is left when it is dropped, or when the process ends.
+/// Ends remaining processes when it is dropped, or when this process ends.
 #[derive(Debug)]
 pub struct Warden {
     /// Closed by the kernel when this process ends.
@@ -41,8 +41,8 @@ impl Warden {
         }
     }
 
-    /// Processes in the namespaces of this path must end with us. A namespace that was not created
-    /// for it is left alone.
+    /// Adds a namespace whose processes must end with us. A namespace that was not created for this
+    /// path is left unchanged.
     ///
     /// # Errors
     /// Fails if the warden has ended.
@@ -66,7 +66,7 @@ impl Drop for Warden {
     }
 }
 
-/// The main function of the warden: waits until its owner is gone, then kills.
+/// Runs the main function of the warden: waits until its owner is gone, then kills.
 fn watch(listen: OwnedFd) {
     // it must neither receive the signals of terminal keys nor keep pipes open
     setsid().ok();

@@ -1,7 +1,7 @@
-//! Packet lengths and batch sizes: how many buffers to give to the kernel, and whether to use a
-//! ring at all.
+//! Packet lengths and batch sizes: the number of buffers for the kernel, and whether to use a ring
+//! at all.
 
-/// Bytes of packets that stay in the L2 cache of a core while they wait.
+/// Number of packet bytes that stay in the L2 cache of a core while they wait.
 const CACHED: usize = 256 * 1_024;
 /// Minimum number of buffers: with fewer, the kernel would be called again after each packet.
 const LEAST: usize = 4;

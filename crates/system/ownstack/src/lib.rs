@@ -37,7 +37,7 @@ use wan::Direction;
 
 /// Packets written before the end of a turn.
 const PENDING_MAX: usize = 32;
-/// Bytes received as one batch, within one packet: acknowledgments are sent after it.
+/// Number of bytes received as one batch, within one packet: acknowledgments are sent after it.
 const BATCH_BYTES: usize = 512 << 10;
 /// Maximum number of packets without an event for the worker before its turn.
 const IDLE_TURNS: u32 = 4;
@@ -46,7 +46,7 @@ const GOODBYE: Nanos = Nanos::from_millis(500);
 /// Polls without waiting.
 const NOW: Option<Duration> = Some(Duration::ZERO);
 
-/// The connections of one worker.
+/// Connections of one worker.
 pub struct OwnStack {
     stack: TcpStack,
     port: PacketPort,
@@ -54,7 +54,7 @@ pub struct OwnStack {
     /// without virtio headers.
     links: Option<Links>,
     shared: Arc<OwnNetwork>,
-    /// Its number among the workers.
+    /// Number of the worker.
     id: u32,
     /// Packets that the device queue had dropped before the start.
     dropped: u64,
@@ -101,7 +101,7 @@ impl OwnStack {
         }
     }
 
-    /// The first of the local addresses.
+    /// Returns the first of the local addresses.
     pub fn first_address(&self) -> IpAddr {
         self.stack.first_address()
     }
@@ -141,8 +141,8 @@ impl OwnStack {
         }
     }
 
-    /// Receives packets. If they are read one by one, a long one is the last for now: it is
-    /// processed while it is in the cache and in its place.
+    /// Receives packets. If they are read one by one, a long one ends the turn: it is processed
+    /// while it is in the cache and in its place.
     fn receive(&mut self) {
         let OwnStack { port, stack, now, links, batch, .. } = self;
         if let Some(links) = links {
@@ -185,8 +185,8 @@ impl OwnStack {
         });
     }
 
-    /// One pass: sends, receives and handles due timers. If packets are batched and none has
-    /// arrived, it waits for one, at most `span`.
+    /// Runs one pass: sends, receives and handles due timers. If packets are batched and none has
+    /// arrived, waits for one, at most `span`.
     fn turn(&mut self, span: Option<Duration>, ready: &mut Vec<Ready>) {
         if self.links.is_none() {
             self.port.exchange(self.now, self.stack.outgoing().packets(), span);
@@ -212,7 +212,7 @@ impl OwnStack {
         }
     }
 
-    /// With batches: sending and sleeping until a packet arrives is one system call.
+    /// Sends and sleeps until a packet arrives, in one system call for batches.
     fn wait_once(&mut self, wake: Nanos, ready: &mut Vec<Ready>) {
         for _ in 0..IDLE_TURNS {
             let span = match self.stack.has_changes() {
@@ -226,7 +226,7 @@ impl OwnStack {
         }
     }
 
-    /// With one system call per packet: returns true if the worker gets its turn.
+    /// Waits with one system call per packet; returns true if the worker gets its turn.
     fn wait_by_calls(&mut self, wake: Nanos, until: Nanos, ready: &mut Vec<Ready>) -> bool {
         self.carry();
         self.turn(NOW, ready);
@@ -274,12 +274,12 @@ impl OwnStack {
     }
 }
 
-/// Time from now until then; `None` if it never happens.
+/// Returns the time from now until then; `None` if it never happens.
 fn span_until(instant: Nanos) -> Option<Duration> {
     (instant != Nanos::NEVER).then(|| Duration::from_nanos((instant - monotonic()).0))
 }
 
-/// The instant this long before a time, if it ever happens.
+/// Returns the instant this long before a time, if it ever happens.
 fn early(instant: Nanos, span: Nanos) -> Nanos {
     if instant == Nanos::NEVER { instant } else { instant - span }
 }

@@ -81,7 +81,7 @@ impl Links {
         }
     }
 
-    /// Time that the worker slept, and that it spun before due times.
+    /// Records how long the worker slept, and how long it spun before due times.
     pub(crate) fn rested(&mut self, slept: Nanos, spun: Nanos) {
         match self {
             Links::Alone(lanes) => lanes.rested(slept, spun),
@@ -89,7 +89,7 @@ impl Links {
         }
     }
 
-    /// The counters since the last report.
+    /// Returns the counters since the last report.
     pub(crate) fn take_tally(&mut self, now: Nanos) -> Tally {
         match self {
             Links::Alone(lanes) => lanes.take_tally(now),

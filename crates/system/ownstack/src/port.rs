@@ -33,17 +33,17 @@ enum PortSource {
     Xdp(LentLink),
 }
 
-/// A queue of a TUN device.
+/// Queue of a TUN device.
 #[derive(Debug)]
 struct TunQueue {
     queue: OwnedFd,
     ring: Option<Box<PacketRing>>,
-    /// The ring, if any: it pauses while packets are long. A packet read by its own call is used in
+    /// Ring, if any: it pauses while packets are long. A packet read by its own call is used in
     /// place; one received by the ring is copied first.
     lengths: Lengths,
     /// If the ring is used only while many packets arrive together.
     crowds: Option<Crowds>,
-    /// The device was deleted: no packets arrive anymore, and polling for them would return at
+    /// True if the device was deleted: no more packets arrive, and polling for them would return at
     /// once.
     gone: bool,
 }
@@ -86,7 +86,7 @@ impl TunQueue {
         self.lengths.are_long() || self.crowds.is_some_and(|crowds| !crowds.are_many())
     }
 
-    /// The ring, unless it pauses.
+    /// Returns the ring, unless it pauses.
     fn working_ring(&mut self) -> Option<&mut PacketRing> {
         let rests = self.rests();
         self.ring.as_deref_mut().filter(|_| !rests)
@@ -132,7 +132,7 @@ impl PacketPort {
         matches!(&self.source, PortSource::Tun(tun) if tun.gone)
     }
 
-    /// Packet counters of the device since the last call: losses and batches.
+    /// Returns the packet counters of the device since the last call: losses and batches.
     pub(crate) fn counts(&mut self) -> StackFacts {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().losses(),
@@ -210,8 +210,8 @@ impl PacketPort {
         }
     }
 
-    /// Called after each use of the ring: failures are counted, and a ring that the kernel has
-    /// ended is dropped.
+    /// Handles the end of each use of the ring: counts failures, and drops a ring that the kernel
+    /// has ended.
     fn settle(&mut self) {
         let PortSource::Tun(tun) = &mut self.source else { return };
         let Some(ring) = &mut tun.ring else { return };
@@ -238,7 +238,7 @@ impl PacketPort {
         }
     }
 
-    /// Notes that this many packets were read one by one in a turn: they arrived together.
+    /// Records that this number of packets was read one by one in a turn: they arrived together.
     pub(crate) fn end_turn(&mut self, packets: usize) {
         if let PortSource::Tun(TunQueue { crowds: Some(crowds), .. }) = &mut self.source {
             crowds.note(packets);
@@ -298,7 +298,7 @@ mod tests {
 
     const NOW: Option<Duration> = Some(Duration::ZERO);
 
-    /// The numbers of the received packets, in the order in which the stack gets them.
+    /// Returns the numbers of the received packets, in the order in which the stack gets them.
     fn taken(port: &mut PacketPort) -> Vec<u8> {
         let mut numbers = Vec::new();
         port.exchange(Nanos::ZERO, std::iter::empty(), NOW);

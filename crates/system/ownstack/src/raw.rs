@@ -19,7 +19,7 @@ const PORTS: u32 = 40_000;
 #[derive(Debug)]
 pub struct RawLink {
     device: PacketDevice,
-    /// Counter of assigned tuples; starts at a random one, so that a server that remembers the
+    /// Number of assigned tuples; starts at a random one, so that a server that remembers the
     /// connections of the last run sees different ones.
     turn: u32,
     refused: u64,
@@ -36,12 +36,12 @@ impl RawLink {
         Ok(RawLink { device, turn, refused: 0 })
     }
 
-    /// The device name.
+    /// Returns the device name.
     pub fn name(&self) -> &str {
         &self.device.name
     }
 
-    /// The first and the last source address of segments.
+    /// Returns the first and the last source address of segments.
     pub fn sources(&self) -> (IpAddr, IpAddr) {
         let first = self.device.first;
         (first, later(first, self.addresses() - 1))

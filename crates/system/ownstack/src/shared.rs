@@ -1,4 +1,4 @@
-//! Shared state of the workers of a run: devices, clients behind emulated paths, and the counters
+//! State shared by the workers of a run: devices, clients behind emulated paths, and the counters
 //! of all.
 
 use crate::OwnStack;
@@ -27,10 +27,10 @@ pub struct NetworkRequest {
     pub workers: u32,
     /// Determines the kind of each client.
     pub seed: u64,
-    /// Emulated paths that all packets pass.
+    /// Emulated paths of all packets.
     pub paths: Option<InsidePaths>,
-    /// The first local address and the prefix length; `None` means a free part of 198.18.0.0/16.
-    /// Clients behind emulated paths use IPv4.
+    /// First local address and prefix length; `None` for a free part of 198.18.0.0/16. Clients
+    /// behind emulated paths use IPv4.
     pub prefix: Option<(IpAddr, u8)>,
     /// When packets are batched, if the kernel supports it.
     pub batches: BatchUse,
@@ -64,7 +64,7 @@ pub enum Handover {
     Xdp(XdpHook),
 }
 
-/// Why there is no network.
+/// Reason why there is no network.
 #[derive(Debug)]
 pub enum NetworkTrouble {
     /// Trouble with TUN devices.
@@ -196,7 +196,7 @@ impl OwnNetwork {
         Ok(Arc::new(OwnNetwork { ground, parts, ask, dealt, reported, common }))
     }
 
-    /// The devices of the network.
+    /// Returns the devices of the network.
     pub fn ground(&self) -> &Arc<Ground> {
         &self.ground
     }
@@ -216,17 +216,17 @@ impl OwnNetwork {
         Ok(())
     }
 
-    /// How the packets of workers are exchanged.
+    /// Returns how the packets of workers are exchanged.
     pub fn handover(&self) -> &Handover {
         &self.ground.handover
     }
 
-    /// The requirements of the network.
+    /// Returns the requirements of the network.
     pub fn ask(&self) -> &NetworkRequest {
         &self.ask
     }
 
-    /// The device names.
+    /// Returns the device names.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         let devices = match &self.ground.devices {
             Devices::Tun(devices) => devices.len(),
@@ -235,7 +235,7 @@ impl OwnNetwork {
         self.parts.iter().take(devices).map(|part| part.device.as_str())
     }
 
-    /// The queues of a device through AF_XDP, all of which are used.
+    /// Returns the queues of a device through AF_XDP, all of which are used.
     pub fn queues(&self) -> Option<usize> {
         match &self.ground.devices {
             Devices::Xdp(device, _) => Some(device.queues),
@@ -243,7 +243,7 @@ impl OwnNetwork {
         }
     }
 
-    /// The first and the last local address.
+    /// Returns the first and the last local address.
     pub fn sources(&self) -> (IpAddr, IpAddr) {
         let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let first = self.parts.first().map_or(nobody, |part| part.first);
@@ -254,17 +254,17 @@ impl OwnNetwork {
         (first, last)
     }
 
-    /// The first address of the clients of each worker, if IPv4, as behind paths.
+    /// Returns the first address of the clients of each worker, if IPv4, as behind paths.
     pub fn firsts(&self) -> Arc<[Ipv4Addr]> {
         self.parts.iter().filter_map(|part| ipv4(part.first)).collect()
     }
 
-    /// The index of the population kind of each client; empty without paths.
+    /// Returns the index of the population kind of each client; empty without paths.
     pub fn dealt(&self) -> &[u32] {
         &self.dealt
     }
 
-    /// Number of addresses of worker `id`.
+    /// Returns the number of addresses of worker `id`.
     fn addresses(&self, part: &AddressPart, id: u32) -> u32 {
         match &self.ask.paths {
             None => part.addresses,
@@ -273,7 +273,7 @@ impl OwnNetwork {
         }
     }
 
-    /// The kinds of the clients of worker `id`.
+    /// Returns the kinds of the clients of worker `id`.
     fn clients_of(&self, id: u32) -> impl Iterator<Item = u32> {
         self.dealt.iter().skip(id as usize).step_by(self.parts.len().max(1)).copied()
     }
@@ -307,7 +307,7 @@ impl OwnNetwork {
         self.over(self.port(0)?, 0, seed, Nanos::ZERO)
     }
 
-    /// The packets of worker `id`, without batches. The device or link is kept for the next
+    /// Returns the packets of worker `id`, without batches. The device or link is kept for the next
     /// repetition of the run.
     fn port(&self, id: u32) -> io::Result<PacketPort> {
         match &self.ground.devices {
@@ -352,7 +352,7 @@ impl OwnNetwork {
         }
     }
 
-    /// The links of a worker whose addresses start at `first`.
+    /// Returns the links of a worker whose addresses start at `first`.
     fn links(&self, paths: &InsidePaths, first: Ipv4Addr, id: u32, seed: u64) -> Links {
         let workers = self.parts.len() as u32;
         let common = self.has_common_links();
@@ -429,9 +429,9 @@ impl Ground {
         Ok(Arc::new(Ground { devices, handover, ask: ask.clone(), begun }))
     }
 
-    /// The seed of a worker's next connections. They do not start with the ports of the last ones:
-    /// a server may not have closed those yet, and would reply to the first SYN with a challenge
-    /// ACK (RFC 5961).
+    /// Returns the seed of a worker's next connections. They do not start with the ports of the
+    /// last ones: a server may not have closed those yet, and would reply to the first SYN with a
+    /// challenge ACK (RFC 5961).
     fn draw(&self, id: u32, seed: u64) -> Seed {
         let begun =
             self.begun.get(id as usize).map_or(0, |all| all.fetch_add(1, Ordering::Relaxed));
@@ -449,13 +449,13 @@ impl Ground {
             && existing.workers >= ask.workers
     }
 
-    /// Maximum number of workers of a network over these devices: each needs a part of the
-    /// addresses.
+    /// Returns the maximum number of workers of a network over these devices: each needs a part of
+    /// the addresses.
     pub fn threads(&self) -> u32 {
         self.ask.workers.max(1)
     }
 
-    /// The addresses that the user named, of which these devices have the parts.
+    /// Returns the addresses that the user named, of which these devices have the parts.
     pub fn prefix(&self) -> Option<(IpAddr, u8)> {
         self.ask.prefix
     }
@@ -474,7 +474,7 @@ impl Ground {
         }
     }
 
-    /// TCP's settings over it, and which side computes its checksums.
+    /// Returns TCP's settings over it, and which side computes its checksums.
     fn manner(&self, asked: &TcpSettings) -> (TcpSettings, Checksums) {
         let settings = asked.clone();
         match &self.devices {

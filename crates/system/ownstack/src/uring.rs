@@ -14,7 +14,7 @@ use std::io;
 use std::time::Duration;
 use units::Nanos;
 
-/// Receive buffers; a power of two. A buffer never used takes no memory.
+/// Number of receive buffers, a power of two. A buffer never used takes no memory.
 const BUFFERS: usize = crate::port::BATCH;
 /// A virtio header and the longest packet. An odd number of cache lines, so that the first lines of
 /// the buffers, all that short packets need, do not share a few cache sets.
@@ -45,7 +45,7 @@ pub(crate) struct PacketRing {
     arrived: Vec<(u16, u32)>,
     /// The receive request is active.
     reading: bool,
-    /// The receive request was pushed last and is not yet submitted.
+    /// True if the receive request was pushed last and is not yet submitted.
     read_waits: bool,
     /// Packets that the device did not accept.
     refused: u64,
@@ -263,7 +263,7 @@ impl PacketRing {
         }
     }
 
-    /// The kernel did not accept the submitted packets.
+    /// Handles submitted packets that the kernel did not accept.
     fn give_up(&mut self) {
         // the receive request is not a packet, and the kernel never saw it
         let waits = std::mem::take(&mut self.read_waits);
@@ -272,7 +272,7 @@ impl PacketRing {
 }
 
 impl Drop for PacketRing {
-    /// The device is released when this returns: an active request, or a registered file of the
+    /// Releases the device before this returns: an active request, or a registered file of the
     /// ring, would keep it.
     fn drop(&mut self) {
         self.ring.end();

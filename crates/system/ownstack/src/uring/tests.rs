@@ -2,7 +2,7 @@ use super::*;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::OwnedFd;
 
-/// A packet queue and its other end; `None`, with a message, without io_uring.
+/// Returns a packet queue and its other end; `None`, with a message, without io_uring.
 pub(crate) fn pair() -> Option<(OwnedFd, OwnedFd)> {
     if let Err(error) = probe() {
         use std::io::Write;
@@ -40,7 +40,7 @@ fn put(queue: &OwnedFd, packets: &[Vec<u8>]) {
     }
 }
 
-/// Everything available now.
+/// Returns everything available now.
 fn received(queue: &OwnedFd) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; 70_000];
     let mut all = Vec::new();
@@ -167,7 +167,7 @@ fn a_turn_reports_all_refusals_together() {
     assert_eq!(ring.refused() as usize, 600 - there);
 }
 
-/// Reading fails permanently, as for a deleted device: it is tried once only.
+/// Reading fails permanently, as for a deleted device: it is tried only once.
 #[test]
 fn a_deleted_device_is_not_read_again() {
     let Some((mut ring, peer)) = queue() else { return };

@@ -66,19 +66,19 @@ impl ArpSide {
         )
     }
 
-    /// A request for the address of a next hop, from our first address.
+    /// Returns a request for the address of a next hop, from our first address.
     pub(crate) fn question(&self, question: Question) -> Option<Vec<u8>> {
         let IpAddr::V4(hop) = question.hop else { return None };
         let to = question.at.unwrap_or(Mac::ALL);
         Some(self.arp(REQUEST, self.first, (Mac::UNKNOWN, hop), to))
     }
 
-    /// A probe whether one of our addresses is in use (RFC 5227 section 2.1.1).
+    /// Returns a probe whether one of our addresses is in use (RFC 5227 section 2.1.1).
     pub(crate) fn probe(&self, address: Ipv4Addr) -> Vec<u8> {
         self.arp(REQUEST, Ipv4Addr::UNSPECIFIED, (Mac::UNKNOWN, address), Mac::ALL)
     }
 
-    /// An announcement of an address of ours (RFC 5227 section 2.3).
+    /// Returns an announcement of an address of ours (RFC 5227 section 2.3).
     pub(crate) fn announcement(&self, address: Ipv4Addr) -> Vec<u8> {
         self.arp(REQUEST, address, (Mac::UNKNOWN, address), Mac::ALL)
     }
@@ -95,7 +95,7 @@ impl ArpSide {
         frame
     }
 
-    /// The Ethernet header of an IPv4 packet to this hop.
+    /// Returns the Ethernet header of an IPv4 packet to this hop.
     pub(crate) fn head_of_packet(&self, to: Mac) -> [u8; ETHERNET_HEAD] {
         head(to, self.ours, IPV4)
     }
@@ -114,13 +114,13 @@ mod tests {
         ArpSide::new(OURS, Ipv4Addr::new(10, 9, 0, 1), 14)
     }
 
-    /// Frames sent by the other side.
+    /// Returns the frames sent by the other side.
     fn theirs(what: u8, from: Ipv4Addr, target: [u8; 4]) -> Vec<u8> {
         let side = ArpSide::new(THEIRS, from, 1);
         side.arp(what, from, (Mac::UNKNOWN, target.into()), Mac::ALL)
     }
 
-    /// A frame as text.
+    /// Returns a frame as text.
     fn describe(frame: &[u8]) -> String {
         let mac = |at: usize| Mac(frame[at..at + 6].try_into().expect("6 bytes"));
         let address = |at: usize| Ipv4Addr::from_octets(frame[at..at + 4].try_into().expect("4"));

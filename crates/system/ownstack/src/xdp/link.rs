@@ -7,7 +7,7 @@ use super::neighbors::Question;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Bytes before each packet: two addresses and a type.
+/// Size of the header before each packet: two addresses and a type.
 pub(crate) const ETHERNET_HEAD: usize = 14;
 
 /// An Ethernet address.
@@ -36,7 +36,7 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// The header of a frame.
+/// Returns the header of a frame.
 pub(crate) fn head(to: Mac, from: Mac, kind: [u8; 2]) -> [u8; ETHERNET_HEAD] {
     let mut head = [0; ETHERNET_HEAD];
     head[..6].copy_from_slice(&to.0);
@@ -49,9 +49,9 @@ pub(crate) fn head(to: Mac, from: Mac, kind: [u8; 2]) -> [u8; ETHERNET_HEAD] {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkFrame<'a> {
     Packet(&'a [u8]),
-    /// A host announces its address, and may have requested one of ours: the reply.
+    /// A host announces its address, and may have requested one of ours; with the reply.
     Neighbor(IpAddr, Mac, Option<Vec<u8>>),
-    /// Another host uses an address of ours.
+    /// Another host uses one of our addresses.
     Taken(IpAddr, Mac),
     Nothing,
 }
@@ -64,7 +64,7 @@ pub(crate) enum LinkSide {
 }
 
 impl LinkSide {
-    /// `count` addresses from the first on are ours.
+    /// Creates our side; `count` addresses from the first on are ours.
     pub(crate) fn new(ours: Mac, first: IpAddr, count: u32) -> LinkSide {
         match first {
             IpAddr::V4(first) => LinkSide::Arp(ArpSide::new(ours, first, count)),
@@ -80,7 +80,7 @@ impl LinkSide {
         }
     }
 
-    /// A request for the address of a next hop; none for the other family.
+    /// Returns a request for the address of a next hop; none for the other family.
     pub(crate) fn question(&self, question: Question) -> Option<Vec<u8>> {
         match self {
             LinkSide::Arp(side) => side.question(question),
@@ -88,7 +88,7 @@ impl LinkSide {
         }
     }
 
-    /// A probe whether one of our addresses is in use.
+    /// Returns a probe whether one of our addresses is in use.
     pub(crate) fn probe(&self, address: IpAddr) -> Option<Vec<u8>> {
         match (self, address) {
             (LinkSide::Arp(side), IpAddr::V4(address)) => Some(side.probe(address)),
@@ -97,7 +97,7 @@ impl LinkSide {
         }
     }
 
-    /// An announcement of an address of ours.
+    /// Returns an announcement of an address of ours.
     pub(crate) fn announcement(&self, address: IpAddr) -> Option<Vec<u8>> {
         match (self, address) {
             (LinkSide::Arp(side), IpAddr::V4(address)) => Some(side.announcement(address)),
@@ -106,7 +106,7 @@ impl LinkSide {
         }
     }
 
-    /// The header of a packet to this hop.
+    /// Returns the header of a packet to this hop.
     pub(crate) fn head(&self, to: Mac) -> [u8; ETHERNET_HEAD] {
         match self {
             LinkSide::Arp(side) => side.head_of_packet(to),

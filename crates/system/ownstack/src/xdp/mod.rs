@@ -35,7 +35,7 @@ use std::time::Duration;
 use tcp::{destination, is_sum_left_out};
 use units::Nanos;
 
-/// Frames of a queue on which a thread sends: more than arrive or leave in one turn.
+/// Number of frames of a queue on which a thread sends: more than arrive or leave in one turn.
 const SENDING_ROOM: Room = Room { receive: 4_096, send: 4_096, threads: 1 };
 /// Frames of a queue on which a thread only receives.
 const OTHER_ROOM: Room = Room { receive: 2_048, send: 64, threads: 1 };
@@ -69,7 +69,7 @@ pub enum XdpHook {
 }
 
 impl XdpHook {
-    /// The name in options and reports.
+    /// Returns the name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             XdpHook::Native => "native",
@@ -82,15 +82,15 @@ impl XdpHook {
 #[derive(Clone, Debug, PartialEq)]
 pub struct XdpAsk {
     pub device: String,
-    /// The next hop of all packets; `None` means the routes of the kernel.
+    /// Next hop of all packets; `None` for the routes of the kernel.
     pub gateway: Option<IpAddr>,
-    /// `None` means the best mode of the device.
+    /// Attachment mode; `None` for the best mode of the device.
     pub hook: Option<XdpHook>,
     /// The first local address and the prefix length.
     pub prefix: (IpAddr, u8),
 }
 
-/// A thread's part of a device's packets: those of its own addresses.
+/// Part of a device's packets for one thread: those of its own addresses.
 #[derive(Debug)]
 pub(crate) struct XdpLink {
     /// A socket for each queue of the device.
@@ -109,7 +109,7 @@ pub(crate) struct XdpLink {
     answers: Vec<Vec<u8>>,
     refused: u64,
     missed: u64,
-    /// An address of ours that another host uses.
+    /// One of our addresses that another host uses.
     conflict: Option<AddressConflict>,
     /// The device has disappeared.
     gone: bool,
@@ -129,8 +129,8 @@ pub(crate) struct XdpDevice {
     pub(crate) parts: Vec<AddressPart>,
 }
 
-/// Address bits of each part when a prefix is split into this many parts, and the bits of the part
-/// number.
+/// Returns the address bits of each part when a prefix is split into this many parts, and the bits
+/// of the part number.
 fn divided(prefix: (IpAddr, u8), threads: u32) -> Result<(u32, u32), XdpTrouble> {
     let all = used_bits(prefix);
     let parts_bits = threads.next_power_of_two().ilog2();
@@ -212,7 +212,7 @@ fn probed_of_each(threads: usize) -> u32 {
     (PROBED_MAX / threads.max(1) as u32).max(1)
 }
 
-/// Makes sure that no host on the link uses an address of ours, and announces ours (RFC 5227).
+/// Checks that no host on the link uses one of our addresses, and announces ours (RFC 5227).
 fn settle_in(links: &mut [XdpLink]) -> Result<(), XdpTrouble> {
     let each = probed_of_each(links.len());
     for link in links.iter_mut() {
@@ -272,14 +272,14 @@ impl XdpLink {
         self.queues[self.out].flush();
     }
 
-    /// Returns an address that another host uses, before the run.
+    /// Checks for an address that another host uses, before the run.
     fn check_conflict(&mut self) -> Result<(), XdpTrouble> {
         let Some(AddressConflict { address, by }) = self.conflict.take() else { return Ok(()) };
         let device = self.part.device.clone();
         Err(XdpTrouble::TakenOnLink { address, by: Mac(by), device })
     }
 
-    /// The next hop to a server.
+    /// Returns the next hop to a server.
     fn hop_to(&self, server: IpAddr) -> Result<IpAddr, XdpTrouble> {
         let what = |error| XdpTrouble::Other(format!("the route to {server}"), error);
         let here =
@@ -420,8 +420,9 @@ impl XdpLink {
         self.gone |= wanted.iter().any(|queue| queue.revents().contains(PollFlags::ERR));
     }
 
-    /// Counters since the last call: packets that the device did not accept or whose next hop did
-    /// not reply, received packets without room, and an address of ours that another host uses.
+    /// Returns counters since the last call: packets that the device did not accept or whose next
+    /// hop did not reply, received packets without room, and one of our addresses that another host
+    /// uses.
     pub(crate) fn losses(&mut self) -> StackFacts {
         let refused: u64 = self.queues.iter_mut().map(XdpQueue::refused).sum();
         let missed: u64 = self.queues.iter().map(XdpQueue::missed).sum();
@@ -438,7 +439,7 @@ impl XdpLink {
     }
 }
 
-/// The next hop to a server by the route of the kernel.
+/// Returns the next hop to a server by the route of the kernel.
 fn hop_by(route: RouteFacts, server: IpAddr, device: &str) -> Result<IpAddr, XdpTrouble> {
     match route {
         RouteFacts::By(hop) if hop.is_ipv6() && server.is_ipv4() => {
@@ -454,7 +455,7 @@ fn number_of(map: &OwnedFd) -> i32 {
     map.as_raw_fd()
 }
 
-/// The properties of a usable device.
+/// Returns the properties of a usable device.
 fn look(device: &str, least: u32) -> Result<LinkFacts, XdpTrouble> {
     let name = || device.to_owned();
     let link = netpath::link(device).map_err(|error| match error.raw_os_error() {
@@ -562,8 +563,8 @@ fn attach(
     Err(trouble.expect("at least one way was tried"))
 }
 
-/// The modes to try, the best first. In generic mode, packets merged by the device or its peer
-/// arrive whole, up to 64 KiB, in several frames.
+/// Returns the modes to try, the best first. In generic mode, packets merged by the device or its
+/// peer arrive whole, up to 64 KiB, in several frames.
 fn hooks(ask: &XdpAsk, link: &LinkFacts, in_parts: bool) -> Result<&'static [XdpHook], XdpTrouble> {
     Ok(match ask.hook {
         Some(XdpHook::Native) => &[XdpHook::Native],

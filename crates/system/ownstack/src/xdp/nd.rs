@@ -31,13 +31,13 @@ pub(crate) struct NdSide {
     count: u32,
 }
 
-/// The solicited-node multicast address (RFC 4291 section 2.7.1).
+/// Returns the solicited-node multicast address (RFC 4291 section 2.7.1).
 fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let bits = address.to_bits() & 0xff_ffff;
     Ipv6Addr::from_bits(0xff02_0000_0000_0000_0000_0001_ff00_0000 | bits)
 }
 
-/// The Ethernet address of a multicast group (RFC 2464 section 7).
+/// Returns the Ethernet address of a multicast group (RFC 2464 section 7).
 fn group(address: Ipv6Addr) -> Mac {
     let [.., a, b, c, d] = address.octets();
     Mac([0x33, 0x33, a, b, c, d])
@@ -123,8 +123,8 @@ impl NdSide {
         Some(LinkFrame::Neighbor(from.into(), mac, answer))
     }
 
-    /// Addressed to all nodes if the sender has no address yet: it is about to use this one (RFC
-    /// 4862 section 5.4.3).
+    /// Returns the reply, addressed to all nodes if the sender has no address yet: it is about to
+    /// use this one (RFC 4862 section 5.4.3).
     fn answer(&self, target: Ipv6Addr, to: Ipv6Addr, at: Mac) -> Vec<u8> {
         let (flags, to, at) = match to.is_unspecified() {
             true => (OVERRIDE, ALL_NODES, group(ALL_NODES)),
@@ -134,7 +134,7 @@ impl NdSide {
         self.frame(target, (to, at), &message)
     }
 
-    /// A solicitation for the address of a next hop, from our first address.
+    /// Returns a solicitation for the address of a next hop, from our first address.
     pub(crate) fn question(&self, question: Question) -> Option<Vec<u8>> {
         let IpAddr::V6(target) = question.hop else { return None };
         let all = solicited_node(target);
@@ -143,14 +143,14 @@ impl NdSide {
         Some(self.frame(self.first, to, &message))
     }
 
-    /// A probe whether one of our addresses is in use (RFC 4862 section 5.4.2).
+    /// Returns a probe whether one of our addresses is in use (RFC 4862 section 5.4.2).
     pub(crate) fn probe(&self, address: Ipv6Addr) -> Vec<u8> {
         let all = solicited_node(address);
         let message = NdMessage { kind: SOLICITATION, flags: 0, target: address, option: None };
         self.frame(Ipv6Addr::UNSPECIFIED, (all, group(all)), &message)
     }
 
-    /// An announcement of an address of ours (RFC 4861 section 7.2.6).
+    /// Returns an announcement of an address of ours (RFC 4861 section 7.2.6).
     pub(crate) fn announcement(&self, address: Ipv6Addr) -> Vec<u8> {
         let option = Some(TARGET);
         let message = NdMessage { kind: ADVERTISEMENT, flags: OVERRIDE, target: address, option };
@@ -176,14 +176,14 @@ impl NdSide {
         frame
     }
 
-    /// The Ethernet header of an IPv6 packet to this hop.
+    /// Returns the Ethernet header of an IPv6 packet to this hop.
     pub(crate) fn head(&self, to: Mac) -> [u8; ETHERNET_HEAD] {
         head(to, self.ours, IPV6)
     }
 }
 
-/// The Ethernet address in the option of this type. `None` if the options are malformed (section
-/// 7.1.1).
+/// Returns the Ethernet address in the option of this type. `None` if the options are malformed
+/// (section 7.1.1).
 fn mac_option(mut options: &[u8], wanted: u8) -> Option<Option<Mac>> {
     let mut found = None;
     while let [kind, units, ..] = *options {
@@ -215,7 +215,7 @@ mod tests {
         NdSide::new(THEIRS, address("fe80::9"), 1)
     }
 
-    /// A frame as text.
+    /// Returns a frame as text.
     fn describe(frame: &[u8]) -> String {
         let mac = |at: usize| Mac(frame[at..at + 6].try_into().expect("6 bytes"));
         let address = |at: usize| Ipv6Addr::from_octets(frame[at..at + 16].try_into().expect("16"));

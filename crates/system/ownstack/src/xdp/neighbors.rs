@@ -9,17 +9,17 @@ use units::Nanos;
 const REMEMBERED_MAX: usize = 1 << 15;
 /// Interval at which a hop without a reply is asked again.
 pub(crate) const ASK_AGAIN: Nanos = Nanos::from_secs(1);
-/// How long the address of a hop is valid before it is verified. A kernel waits for 15 to 45 s, and
-/// receives the announcements of hosts that move, which we do not take away from it.
+/// Time for which the address of a hop is valid before it is verified. A kernel waits for 15 to 45
+/// s, and receives the announcements of hosts that move, which we do not take away from it.
 const FRESH: Nanos = Nanos::from_secs(5);
 /// How long a destination counts as unreachable.
 const NO_WAY: Nanos = Nanos::from_secs(1);
 
-/// The request for a hop.
+/// Request for a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) hop: IpAddr,
-    /// The last known address, to which the request is sent; `None` broadcasts it.
+    /// Last known address, to which the request is sent; `None` for a broadcast.
     pub(crate) at: Option<Mac>,
 }
 
@@ -62,8 +62,8 @@ pub(crate) struct Neighbors {
     ways: HashMap<IpAddr, HopWay>,
     /// The earliest time of the next search for unreachable hops.
     tidy_at: Nanos,
-    /// The last destination, the address of its hop, and how long it is valid without a lookup:
-    /// nearly all packets go to a few destinations.
+    /// Last destination, the address of its hop, and how long it is valid without a lookup: nearly
+    /// all packets go to a few destinations.
     last: Option<(IpAddr, Mac, Nanos)>,
 }
 
@@ -75,7 +75,7 @@ impl Neighbors {
         }
     }
 
-    /// Returns whether there is room for another destination, possibly in place of an unreachable
+    /// Returns whether there is room for another destination, possibly replacing an unreachable
     /// one.
     fn has_room(&mut self, now: Nanos) -> bool {
         if self.ways.len() >= REMEMBERED_MAX && now >= self.tidy_at {
@@ -85,7 +85,7 @@ impl Neighbors {
         self.ways.len() < REMEMBERED_MAX
     }
 
-    /// How packets to `destination` go. A request is returned once per [`ASK_AGAIN`].
+    /// Returns how to send packets to `destination`. A request is returned once per [`ASK_AGAIN`].
     pub(crate) fn onward(&mut self, now: Nanos, destination: IpAddr) -> Onward {
         if let Some((address, mac, until)) = self.last
             && address == destination
@@ -118,7 +118,7 @@ impl Neighbors {
         state.mac.map_or(Onward::Ask(question), |mac| Onward::To(mac, Some(question)))
     }
 
-    /// A host announces its address; returns whether it is a next hop of ours.
+    /// Handles the announcement of a host's address; returns whether it is a next hop of ours.
     pub(crate) fn update(&mut self, now: Nanos, neighbor: IpAddr, mac: Mac) -> bool {
         let Some(hop) = self.hops.get_mut(&neighbor) else { return false };
         *hop = Hop { mac: Some(mac), heard: now, asked: now, questions: 0 };
@@ -128,7 +128,7 @@ impl Neighbors {
 }
 
 impl Hop {
-    /// Time until which no request is due.
+    /// Returns the time until which no request is due.
     fn good_until(&self) -> Nanos {
         if self.questions > 0 { self.asked + ASK_AGAIN } else { self.heard + FRESH }
     }
@@ -151,7 +151,7 @@ mod tests {
     const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7));
 
-    /// The actions for packets to the server at these times, ms.
+    /// Returns the actions for packets to the server at these times, ms.
     fn requests(we: &mut Neighbors, instants: &[u64]) -> String {
         let mut text = String::new();
         for instant in instants {

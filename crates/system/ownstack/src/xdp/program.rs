@@ -118,7 +118,7 @@ impl Assembly {
         self.places.push((label, self.rows.len()));
     }
 
-    /// Shorter packets pass to the kernel.
+    /// Passes shorter packets to the kernel.
     fn need(&mut self, bytes: i32) {
         self.put(COPY_64, 4, 2, 0, 0);
         self.put(ADD_64, 4, 0, 0, bytes);
@@ -148,7 +148,7 @@ impl Assembly {
     }
 }
 
-/// The program in a form that the kernel's verifier accepts.
+/// Returns the program in a form that the kernel's verifier accepts.
 pub(crate) fn program(steering: &Steering) -> Vec<Instruction> {
     let mut all = Assembly::default();
     all.put(COPY_64, 6, 1, 0, 0);
@@ -243,8 +243,8 @@ mod tests {
 
     const MAP: i32 = 9;
 
-    /// The program's action for a packet of queue 3. An interpreter for its operations that fails
-    /// on an access after the end of the packet, as the kernel's verifier would.
+    /// Returns the program's action for a packet of queue 3. An interpreter for its operations that
+    /// fails on an access after the end of the packet, as the kernel's verifier would.
     fn does(rows: &[Instruction], packet: &[u8]) -> String {
         // the packet is at address 1,000, its context at 0
         let end = 1_000 + packet.len() as u64;
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// The program for addresses from the first on in one part, with a map of one part.
+    /// Returns the program for addresses from the first on in one part, with a map of one part.
     fn whole(first: &str, count: u32) -> Vec<Instruction> {
         let first = first.parse().expect("an address");
         program(&Steering { first, count, part_bits: 32, parts_bits: 0, map: MAP })
@@ -472,7 +472,7 @@ mod tests {
         );
     }
 
-    /// The instructions given to the kernel, byte by byte.
+    /// Returns the instructions for the kernel as bytes.
     #[cfg(target_endian = "little")]
     #[test]
     fn the_bytes() {

@@ -16,9 +16,9 @@ use rustix::net::{
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that the kernel leaves free at the start of a frame that it fills.
+/// Number of bytes that the kernel leaves free at the start of a frame that it fills.
 const HEADROOM: usize = 256;
-/// The maximum length of an Ethernet frame that the kernel puts into one memory frame.
+/// Maximum length of an Ethernet frame that the kernel puts into one memory frame.
 pub(crate) const SINGLE_MAX: usize = FRAME - HEADROOM;
 /// The maximum length of a packet with its header, all parts together.
 const LONGEST: usize = 70_000;
@@ -37,12 +37,13 @@ pub(crate) struct Room {
     pub(crate) receive: u32,
     /// Frames for packets to send. They are returned once the receiver has processed the packet.
     pub(crate) send: u32,
-    /// Threads that share these frames, each with its own socket.
+    /// Number of threads that share these frames, each with its own socket.
     pub(crate) threads: u32,
 }
 
 impl Room {
-    /// Maximum number of frames waiting for one thread: fewer than all if other threads need some.
+    /// Returns the maximum number of frames waiting for one thread: fewer than all if other threads
+    /// need some.
     fn waiting(self) -> u32 {
         (self.receive / self.threads.next_power_of_two()).max(WAITING_MIN).min(self.receive)
     }
@@ -60,17 +61,17 @@ pub(crate) struct QueuePlace {
     pub(crate) in_parts: bool,
 }
 
-/// Frames that a socket takes at once for packets to send, and that all sockets of a queue keep
-/// together.
+/// Number of frames that a socket takes at once for packets to send, and that all sockets of a
+/// queue keep together.
 const TAKEN: usize = 64;
 const KEPT: usize = 1_024;
 
-/// Number of frames kept by one of this many sockets of a queue.
+/// Returns the number of frames kept by one of this many sockets of a queue.
 fn kept(sockets: usize) -> usize {
     (KEPT / sockets.max(1)).max(1)
 }
 
-/// The shared state of the sockets of one queue.
+/// State shared by the sockets of one queue.
 #[derive(Debug)]
 struct QueueMemory {
     frames: Frames,
@@ -103,7 +104,7 @@ pub(crate) struct XdpQueue {
     free: Vec<PacketFrame>,
     /// Frames whose packets were read.
     read: Vec<PacketFrame>,
-    /// The parts of a packet whose last part is still missing.
+    /// Parts of a packet whose last part is still missing.
     parts: Vec<u8>,
     in_parts: bool,
     /// Packets that were not accepted.
@@ -271,8 +272,8 @@ impl XdpQueue {
         has(self)
     }
 
-    /// Sends the prepared packets. In copy mode nothing else makes the kernel send, and it takes a
-    /// few at a time; the rest is sent with the next call.
+    /// Sends the prepared packets. In copy mode only this call makes the kernel send, a few at a
+    /// time; the rest is sent with the next call.
     pub(crate) fn flush(&mut self) {
         self.going.publish();
         let mut tries = 0;
@@ -307,7 +308,7 @@ impl XdpQueue {
         std::mem::take(&mut self.refused)
     }
 
-    /// Received packets dropped for lack of room, so far.
+    /// Returns how many received packets were dropped so far for lack of room.
     pub(crate) fn missed(&self) -> u64 {
         let counts = sockopt::xdp_statistics(&self.socket);
         counts.map_or(0, |counts| counts.rx_dropped + counts.rx_ring_full.unwrap_or(0))
@@ -375,7 +376,7 @@ pub(crate) enum QueueTrouble {
 }
 
 impl QueueTrouble {
-    /// Explanation as text, with the fix.
+    /// Explains the error as text, with the fix.
     pub(crate) fn explain(self, device: &str, queue: u32) -> XdpTrouble {
         let device = device.to_owned();
         match self {

@@ -26,13 +26,13 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Memory initialized to zero.
+    /// Returns memory initialized to zero.
     pub(crate) fn fresh(length: usize) -> io::Result<Mapping> {
         // shared: after a fork, the kernel and this process must not see different pages
         Mapping::map(length, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0)
     }
 
-    /// A ring of a socket.
+    /// Returns a ring of a socket.
     pub(crate) fn of(socket: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<Mapping> {
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         Mapping::map(length, flags, socket.as_raw_fd(), offset as libc::off_t)
@@ -50,12 +50,12 @@ impl Mapping {
         Ok(Mapping { start, length })
     }
 
-    /// The memory's address, for the kernel.
+    /// Returns the memory's address, for the kernel.
     pub(crate) fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
 
-    /// A ring position.
+    /// Returns a ring position.
     fn number(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset + 4 <= self.length, "a ring's own number");
         // SAFETY: it is in the mapping, aligned, and accessed by us and the kernel atomically only
@@ -73,7 +73,7 @@ impl Drop for Mapping {
 
 /// The entries of a ring: any bits are a valid value.
 pub(crate) trait RingEntry: Copy {}
-/// The address of a frame.
+/// Address of a frame.
 impl RingEntry for u64 {}
 impl RingEntry for XdpDesc {}
 
@@ -96,7 +96,7 @@ impl From<XdpRingOffset> for Places {
 }
 
 impl Places {
-    /// Bytes of a ring with this many entries.
+    /// Returns the number of bytes of a ring with this many entries.
     pub(crate) fn length<T: RingEntry>(&self, entries: u32) -> usize {
         self.entries + entries as usize * size_of::<T>()
     }
@@ -107,7 +107,7 @@ impl Places {
 struct RingEnd<T> {
     mapping: Arc<Mapping>,
     places: Places,
-    /// A power of two.
+    /// Size, a power of two.
     size: u32,
     of: PhantomData<T>,
 }
@@ -146,17 +146,17 @@ impl<T: RingEntry> Producer<T> {
         self.ring.mapping.number(self.ring.places.consumer).load(Ordering::Acquire)
     }
 
-    /// Number of entries not yet consumed.
+    /// Returns the number of entries not yet consumed.
     pub(crate) fn waiting(&self) -> u32 {
         self.put.wrapping_sub(self.taken())
     }
 
-    /// Number of free entries.
+    /// Returns the number of free entries.
     pub(crate) fn room(&self) -> u32 {
         self.ring.size.saturating_sub(self.waiting())
     }
 
-    /// Adds one; [`Producer::publish`] makes it visible. False if the ring is full.
+    /// Adds one entry; [`Producer::publish`] makes it visible. Returns false if the ring is full.
     pub(crate) fn put(&mut self, entry: T) -> bool {
         if self.room() == 0 {
             return false;
@@ -188,7 +188,7 @@ impl<T: RingEntry> Consumer<T> {
         Consumer { ring, taken }
     }
 
-    /// Number of available entries.
+    /// Returns the number of available entries.
     pub(crate) fn waiting(&self) -> u32 {
         let put = self.ring.mapping.number(self.ring.places.producer).load(Ordering::Acquire);
         put.wrapping_sub(self.taken).min(self.ring.size)
@@ -212,10 +212,10 @@ impl<T: RingEntry> Consumer<T> {
     }
 }
 
-/// Bytes of a frame: a page, the maximum of the kernel.
+/// Size of a frame: a page, the maximum of the kernel.
 pub(crate) const FRAME: usize = 4_096;
 
-/// A frame owned by us and not by the kernel: at most one exists for each.
+/// Frame owned by us and not by the kernel: at most one value exists for each.
 #[derive(Debug)]
 pub(crate) struct PacketFrame {
     number: u32,
@@ -273,7 +273,7 @@ impl Frames {
         frame.number as usize * FRAME
     }
 
-    /// The content of a frame from this offset on. Truncated at the end of the frame.
+    /// Returns the content of a frame from this offset on. Truncated at the end of the frame.
     pub(crate) fn bytes<'a>(
         &'a self,
         frame: &'a PacketFrame,
@@ -291,7 +291,7 @@ impl Frames {
         }
     }
 
-    /// A writable frame.
+    /// Returns a writable frame.
     pub(crate) fn room<'a>(&'a self, frame: &'a mut PacketFrame) -> &'a mut [u8] {
         let start = self.offset(frame);
         // SAFETY: as in `bytes`, and the memory is borrowed exclusively
@@ -302,7 +302,7 @@ impl Frames {
     }
 }
 
-/// Maximum number of packets sent by one system call (XDP_MAX_TX_SKB_BUDGET, Linux 6.17).
+/// Sets the maximum number of packets sent by one system call (XDP_MAX_TX_SKB_BUDGET, Linux 6.17).
 pub(crate) fn set_budget(socket: BorrowedFd<'_>, packets: u32) -> io::Result<()> {
     const XDP_MAX_TX_SKB_BUDGET: c_int = 9;
     // SAFETY: the kernel reads 4 bytes, which live until the call returns
@@ -443,7 +443,7 @@ pub(crate) mod tests {
 
     const PLACES: Places = Places { producer: 0, consumer: 64, entries: 128 };
 
-    /// Both ends of a ring, of which the test uses one as the kernel.
+    /// Returns both ends of a ring, of which the test uses one as the kernel.
     pub(crate) fn both_ends<T: RingEntry>(size: u32) -> (Producer<T>, Consumer<T>) {
         let mapping = Arc::new(Mapping::fresh(PLACES.length::<T>(size)).expect("some memory"));
         (Producer::new(mapping.clone(), PLACES, size), Consumer::new(mapping, PLACES, size))

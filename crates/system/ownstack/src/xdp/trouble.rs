@@ -1,4 +1,4 @@
-//! Why a device cannot be used with AF_XDP here, and the fix: one sentence each.
+//! Reasons why a device cannot be used with AF_XDP here, with the fix: one sentence each.
 
 use super::link::Mac;
 use netpath::PathTrouble;
@@ -67,7 +67,7 @@ pub enum XdpTrouble {
     },
     /// The prefix is in use on this host.
     Prefix(PathTrouble),
-    /// An address of ours is in use on the link.
+    /// One of our addresses is in use on the link.
     TakenOnLink {
         address: IpAddr,
         by: Mac,
@@ -147,7 +147,7 @@ impl fmt::Display for XdpTrouble {
 }
 
 impl XdpTrouble {
-    /// A problem with the device itself.
+    /// Returns a problem with the device itself.
     fn device(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             XdpTrouble::NoDevice { device } => {
