@@ -70,8 +70,8 @@ impl Tcb {
         events
     }
 
-    /// The peer has state of an earlier connection with the same addresses and ports: resets that
-    /// connection and retransmits the SYN at once.
+    /// Handles a peer with state of an earlier connection with the same addresses and ports: resets
+    /// that connection and retransmits the SYN at once.
     fn answer_stranger(&mut self, head: &Head, c: &mut Context<'_>) {
         let reset = Head { seq: head.ack, flags: flag::RST, ..Head::default() };
         c.out.push(&self.flow(c), &reset, [&[], &[]]);
@@ -199,9 +199,9 @@ impl Tcb {
         events
     }
 
-    /// The point up to which the peer has our acknowledgment: the timestamp of the first segment
-    /// after that is echoed, so that the sender measures the delay of our acknowledgments too (RFC
-    /// 7323 section 4.3).
+    /// Returns the point up to which the peer has our acknowledgment: the timestamp of the first
+    /// segment after that is echoed, so that the sender measures the delay of our acknowledgments
+    /// too (RFC 7323 section 4.3).
     fn acknowledged_to(&self) -> u32 {
         let held_back = self.cold.as_ref().map_or(0, |cold| cold.unacknowledged);
         self.rcv_nxt.wrapping_sub(held_back)
@@ -219,7 +219,7 @@ impl Tcb {
         before(seq, edge) && reaches
     }
 
-    /// The right edge of the receive window.
+    /// Returns the right edge of the receive window.
     fn edge(&self) -> u32 {
         match &self.cold {
             Some(cold) => cold.announced,
@@ -274,9 +274,9 @@ impl Tcb {
         }
     }
 
-    /// Retransmitted data yields no sample (Karn): the backed-off timeout is kept (RFC 6298 section
-    /// 5); otherwise a path that became slower would never be measured. Each later sample removes a
-    /// quarter of the backoff.
+    /// Discards a sample of retransmitted data (Karn): the backed-off timeout is kept (RFC 6298
+    /// section 5); otherwise a path that became slower would never be measured. Each later sample
+    /// removes a quarter of the backoff.
     #[cold]
     fn keep_timeout(&mut self, tries: u8, c: &Context<'_>) {
         let micros = self.rto_after(tries, c).0 / 1_000;
@@ -361,8 +361,8 @@ impl Tcb {
         self.allow(delivered, safe);
     }
 
-    /// Congestion was signaled without loss (RFC 3168 section 6.1.2): reduces the window, at most
-    /// once per window.
+    /// Handles congestion that was signaled without loss (RFC 3168 section 6.1.2): reduces the
+    /// window, at most once per window.
     fn congested(&mut self, c: &mut Context<'_>) {
         let una = self.snd_una;
         let cold = self.warm(c);
@@ -390,7 +390,7 @@ impl Tcb {
         cold.sacked.sum_from(self.snd_una) != before_it
     }
 
-    /// New bytes are acknowledged.
+    /// Handles new acknowledged bytes.
     fn advance(&mut self, head: &Head, events: &mut FromSegment, c: &mut Context<'_>) {
         let acked = head.ack.wrapping_sub(self.snd_una);
         let segment = self.segment();
@@ -457,8 +457,8 @@ impl Tcb {
         }
     }
 
-    /// Slow start and congestion avoidance (RFC 5681 section 3.1): grows by the number of segments
-    /// acknowledged, at least one.
+    /// Grows the window by the number of segments acknowledged, at least one: slow start and
+    /// congestion avoidance (RFC 5681 section 3.1).
     fn grow(&mut self, acked: u32, segment: u32) {
         let segments = acked.div_ceil(segment);
         if self.cwnd < self.ssthresh {

@@ -46,8 +46,8 @@ pub(crate) mod bit {
     pub(crate) const SYN_AGAIN: u16 = 1 << 10;
     /// The owner waits for send buffer space.
     pub(crate) const BLOCKED: u16 = 1 << 11;
-    /// A later segment arrived before an earlier one that was not lost: missing segments get more
-    /// time.
+    /// True if a later segment arrived before an earlier one that was not lost: missing segments
+    /// get more time.
     pub(crate) const REORDERS: u16 = 1 << 12;
     /// The tail was retransmitted by a probe and no round trip was measured since: the next tail
     /// loss is left to the timeout.
@@ -68,8 +68,8 @@ pub(crate) struct Tcb {
     pub(crate) ts_recent: u32,
     /// Receive buffer size, bytes.
     pub(crate) rcv_size: u32,
-    /// The last 32 bits of the local address; the other bits are the same for all connections of
-    /// the stack.
+    /// Last 32 bits of the local address; the other bits are the same for all connections of the
+    /// stack.
     pub(crate) host: u32,
     /// Congestion window, segments.
     pub(crate) cwnd: u16,
@@ -105,9 +105,9 @@ pub(crate) struct Cold {
     /// Data received in order and not yet read.
     pub(crate) receive: Vec<u8>,
     pub(crate) read: usize,
-    /// Received after `receive`: a range of the last packet delivered to the stack.
+    /// Data received after `receive`: a range of the last packet delivered to the stack.
     pub(crate) lent: Range<u32>,
-    /// Received beyond a hole: bytes from `rcv_nxt` on, valid where `held` covers them.
+    /// Data received beyond a hole: bytes from `rcv_nxt` on, valid where `held` covers them.
     pub(crate) beyond: VecDeque<u8>,
     pub(crate) held: Ranges,
     /// Positions of the latest out-of-order segments, latest first.
@@ -126,7 +126,7 @@ pub(crate) struct Cold {
     pub(crate) sacked: Ranges,
     pub(crate) duplicates: u16,
     pub(crate) recovering: bool,
-    /// The recovery ends once this is acknowledged; until then no new one starts.
+    /// Sequence number whose acknowledgment ends the recovery; until then no new one starts.
     pub(crate) recover: u32,
     /// The window was halved because of congestion at a router (RFC 3168): until this is
     /// acknowledged, neither another mark nor a loss halves it again.
@@ -138,15 +138,15 @@ pub(crate) struct Cold {
     pub(crate) again: Vec<SentAgain>,
     /// Retransmissions that were lost again; they are sent before everything else.
     pub(crate) lost_again: VecDeque<(u32, u32)>,
-    /// Unacknowledged data before this counts as lost because of its age (RFC 8985).
+    /// Limit before which unacknowledged data counts as lost because of its age (RFC 8985).
     pub(crate) overdue: u32,
     /// The tail loss probe in flight (RFC 8985 section 7).
     pub(crate) probe: Option<TailProbe>,
     /// The segment being timed: its end and when it was sent.
     pub(crate) timed: Option<(u32, Nanos)>,
     pub(crate) resend_at: Nanos,
-    /// When to send a tail loss probe, or when missing data counts as lost because reordering no
-    /// longer explains it.
+    /// Instant at which to send a tail loss probe, or at which missing data counts as lost because
+    /// reordering no longer explains it.
     pub(crate) probe_at: Nanos,
     pub(crate) ack_at: Nanos,
     /// Bytes received in order since the last acknowledgment.
@@ -179,28 +179,28 @@ pub(crate) struct WindowUsage {
 pub(crate) struct Reduction {
     /// The window before the reduction.
     pub(crate) window: u32,
-    /// Bytes delivered since.
+    /// Number of bytes delivered since.
     pub(crate) delivered: u32,
     /// Bytes sent since, retransmitted and new.
     pub(crate) sent: u32,
-    /// Bytes that may be sent until the next acknowledgment.
+    /// Number of bytes that may be sent until the next acknowledgment.
     pub(crate) allowed: u32,
 }
 
-/// Microseconds: the unit of `rttvar`, which lets it reach four seconds.
+/// Unit of `rttvar` in microseconds, which lets it reach four seconds.
 pub(crate) const VARIES_BY: u32 = 64;
 
-/// Our timestamp clock in milliseconds, in steps of 16 ms: it wraps after 17 minutes.
+/// Returns our timestamp clock in milliseconds, in steps of 16 ms: it wraps after 17 minutes.
 pub(crate) fn ticks(stamp: u32) -> u16 {
     (stamp >> 4) as u16
 }
 
-/// Milliseconds from `then` to now, with the precision of [`ticks`].
+/// Returns the number of milliseconds from `then` to now, with the precision of [`ticks`].
 pub(crate) fn since(then: u16, stamp: u32) -> u64 {
     u64::from(ticks(stamp).wrapping_sub(then)) << 4
 }
 
-/// A retransmitted segment.
+/// Retransmitted segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     pub(crate) from: u32,
@@ -210,7 +210,7 @@ pub(crate) struct SentAgain {
     pub(crate) at: Nanos,
 }
 
-/// A tail loss probe.
+/// Tail loss probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TailProbe {
     /// The end of everything that had been sent at that time.
@@ -279,7 +279,7 @@ impl Cold {
         *self = fresh;
     }
 
-    /// Memory used by its buffers, bytes.
+    /// Returns the memory used by its buffers in bytes.
     #[cfg(test)]
     pub(crate) fn buffers(&self) -> usize {
         self.send.capacity() + self.receive.capacity() + self.beyond.capacity()
@@ -295,7 +295,7 @@ impl Cold {
         self.receive.extend_from_slice(&packet[lent.start as usize..lent.end as usize]);
     }
 
-    /// The earliest time at which something is due.
+    /// Returns the earliest time at which something is due.
     pub(crate) fn deadline(&self) -> Nanos {
         self.resend_at.min(self.probe_at).min(self.ack_at).min(self.watch_at)
     }
@@ -320,8 +320,8 @@ pub(crate) struct Context<'a> {
     pub(crate) peer: End,
     /// Payload of the largest packet known to reach the peer.
     pub(crate) path_mss: u16,
-    /// Offset of the received payload in its packet, if the packet stays in memory until the next
-    /// one arrives.
+    /// Returns the offset of the received payload in its packet, if the packet stays in memory
+    /// until the next one arrives.
     pub(crate) stays_at: Option<u32>,
 }
 
@@ -329,7 +329,7 @@ pub(crate) struct Context<'a> {
 const SPARE_MAX: usize = 4_096;
 
 impl Tcb {
-    /// Returns a connection that has sent its SYN.
+    /// Creates a connection that has sent its SYN.
     pub(crate) fn open(end: End, peer: u16, iss: u32, nodelay: bool, c: &mut Context<'_>) -> Self {
         let mut new = Tcb {
             cold: None,
@@ -380,7 +380,7 @@ impl Tcb {
         self.shifts >> 4
     }
 
-    /// Local address and port, given the first address of the stack.
+    /// Returns local address and port, given the first address of the stack.
     pub(crate) fn own_end(&self, first: IpAddr) -> End {
         End { address: with_low_bits(first, self.host), port: self.port }
     }
@@ -498,7 +498,7 @@ impl Tcb {
         Some(count)
     }
 
-    /// Hands over all received data in the packet buffer of the stack; the few bytes before the
+    /// Returns all received data in the packet buffer of the stack; the few bytes before the
     /// packet's data are copied in front of it. `None` if no data is in the packet buffer or there
     /// is no headroom.
     pub(crate) fn take_lent(
@@ -540,7 +540,7 @@ impl Tcb {
         }
     }
 
-    /// The receive window, bytes.
+    /// Returns the receive window, bytes.
     pub(crate) fn window(&self) -> u32 {
         let unread = self.cold.as_ref().map_or(0, |cold| cold.unread() as u32);
         self.rcv_size.saturating_sub(unread)
@@ -562,7 +562,7 @@ impl Tcb {
         }
     }
 
-    /// The owner drops the connection; written data is still delivered. With unread data it is
+    /// Drops the connection for its owner; written data is still delivered. With unread data it is
     /// reset (RFC 2525 section 2.17), as is a connection that was never established.
     pub(crate) fn orphan(&mut self, c: &mut Context<'_>) {
         let unread = self.cold.as_ref().is_some_and(|cold| cold.unread() > 0);
@@ -622,7 +622,7 @@ impl Tcb {
         self.abort(c);
     }
 
-    /// The connection failed: notifies the owner.
+    /// Fails the connection and notifies the owner.
     pub(crate) fn fail(&mut self, class: FailureClass, c: &mut Context<'_>) {
         self.state = TcpState::Done;
         let cold = self.warm(c);
@@ -637,7 +637,7 @@ impl Tcb {
         self.has(bit::STAMPS).then_some((c.stamp, self.ts_recent))
     }
 
-    /// Payload of a full segment as sent.
+    /// Returns the payload of a full segment as sent.
     pub(crate) fn segment(&self) -> u32 {
         let options = if self.has(bit::STAMPS) { 12 } else { 0 };
         u32::from(self.mss.saturating_sub(options).max(1))

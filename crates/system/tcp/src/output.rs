@@ -91,7 +91,7 @@ impl Tcb {
         }
     }
 
-    /// The end of the data, which is the sequence number of the FIN.
+    /// Returns the end of the data, which is the sequence number of the FIN.
     fn end(&self) -> u32 {
         let queued = self.cold.as_ref().map_or(0, |cold| cold.send.len() as u32);
         self.snd_una.wrapping_add(queued)
@@ -173,15 +173,15 @@ impl Tcb {
         }
     }
 
-    /// The threshold that remembers most of a window reduced for lack of use (RFC 2861 section
-    /// 3.2).
+    /// Returns the threshold that remembers most of a window reduced for lack of use (RFC 2861
+    /// section 3.2).
     fn kept_threshold(&self) -> u16 {
         self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }
 
-    /// After an idle period of one timeout the capacity of the path is unknown: halves the window
-    /// per timeout, down to the initial window (RFC 5681 section 4.1, with the halving of RFC 2861,
-    /// as in Linux).
+    /// Handles an idle period, after one timeout of which the capacity of the path is unknown:
+    /// halves the window per timeout, down to the initial window (RFC 5681 section 4.1, with the
+    /// halving of RFC 2861, as in Linux).
     pub(crate) fn restart_after_idle(&mut self, c: &Context<'_>) {
         let first = c.settings.initial_window.max(1);
         if self.cwnd <= first || self.snd_una != self.snd_nxt {
@@ -195,7 +195,7 @@ impl Tcb {
         }
     }
 
-    /// Bytes free in the congestion window.
+    /// Returns the number of bytes free in the congestion window.
     fn room(&self) -> u32 {
         let Some(cold) = &self.cold else { return 0 };
         if cold.recovering && self.has(bit::SACK) {
@@ -206,7 +206,7 @@ impl Tcb {
         window.saturating_sub(self.pipe(cold))
     }
 
-    /// Estimated bytes in flight (RFC 6675 section 4, SetPipe).
+    /// Estimates the bytes in flight (RFC 6675 section 4, SetPipe).
     fn pipe(&self, cold: &Cold) -> u32 {
         let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
         let one = self.segment();
@@ -222,7 +222,7 @@ impl Tcb {
         under_way.saturating_sub(left.saturating_add(lost))
     }
 
-    /// Bytes that count as lost and were not retransmitted.
+    /// Returns the number of bytes that count as lost and were not retransmitted.
     pub(crate) fn unsent_lost(&self, cold: &Cold) -> u32 {
         let edge = self.lost_before(cold);
         let from = later(cold.resent, self.snd_una);
@@ -234,8 +234,8 @@ impl Tcb {
         edge.wrapping_sub(from).saturating_sub(sacked) + again
     }
 
-    /// Unacknowledged data before this counts as lost (RFC 6675 section 4, IsLost); during a
-    /// recovery the first segment always does.
+    /// Returns the limit before which unacknowledged data counts as lost (RFC 6675 section 4,
+    /// IsLost); during a recovery the first segment always does.
     fn lost_before(&self, cold: &Cold) -> u32 {
         let one = self.segment();
         let first = later(self.snd_una.wrapping_add(one), self.snd_una);
@@ -302,8 +302,8 @@ impl Tcb {
         }
     }
 
-    /// A retransmission counts as lost again once data sent later has arrived (RFC 8985 section
-    /// 6.2, which compares times; here the order of sending).
+    /// Returns whether a retransmission counts as lost again, because data sent later has arrived
+    /// (RFC 8985 section 6.2, which compares times; here the order of sending).
     pub(crate) fn find_lost_again(&mut self, now: Nanos) {
         let una = self.snd_una;
         let half = Nanos::from_micros(u64::from(self.srtt / 2));
@@ -474,7 +474,7 @@ impl Tcb {
         }
     }
 
-    /// The probe timer expired.
+    /// Handles the expiry of the probe timer.
     fn probe_tail(&mut self, c: &mut Context<'_>) {
         let una = self.snd_una;
         let nxt = self.snd_nxt;
@@ -536,13 +536,13 @@ impl Tcb {
         }
     }
 
-    /// The current retransmission timeout (RFC 6298 section 2, with the lower bound of Linux),
-    /// backed off.
+    /// Returns the current retransmission timeout (RFC 6298 section 2, with the lower bound of
+    /// Linux), backed off.
     pub(crate) fn rto(&self, c: &Context<'_>) -> Nanos {
         self.rto_after(self.cold.as_ref().map_or(0, |cold| cold.tries), c)
     }
 
-    /// Same as [`Tcb::rto`], after the given number of consecutive timeouts.
+    /// Returns the timeout, like [`Tcb::rto`], after the given number of consecutive timeouts.
     pub(crate) fn rto_after(&self, tries: u8, c: &Context<'_>) -> Nanos {
         let settings = c.settings;
         let varies = Nanos::from_micros(u64::from(self.rttvar) * u64::from(4 * VARIES_BY));
@@ -656,7 +656,7 @@ impl Tcb {
         c.counts.sent += 1;
     }
 
-    /// Keep-alive probes, and the timeout of an orphan.
+    /// Handles keep-alive probes, and the timeout of an orphan.
     fn watch(&mut self, c: &mut Context<'_>) {
         let now = c.now;
         let interval = c.settings.keep_alive_interval;
@@ -744,7 +744,7 @@ impl Tcb {
         self.cwnd = self.ssthresh;
     }
 
-    /// A link accepts only packets of `mtu` bytes (RFC 1191); 0 if unknown.
+    /// Handles a report that a link accepts only packets of `mtu` bytes (RFC 1191); 0 if unknown.
     pub(crate) fn too_large(&mut self, mtu: u16, c: &mut Context<'_>) {
         let fits = fitting(mtu, c.peer).max(PATH_MSS_MIN);
         if fits >= self.mss || self.state == TcpState::SynSent {
@@ -764,8 +764,9 @@ impl Tcb {
     }
 }
 
-/// Payload of a segment to this peer in a packet of the size that ICMP reported; 0 if it reported
-/// none. No IPv6 link is smaller than 1,280 bytes (RFC 8200 section 5), regardless of the report.
+/// Returns the payload of a segment to this peer in a packet of the size that ICMP reported; 0 if
+/// it reported none. No IPv6 link is smaller than 1,280 bytes (RFC 8200 section 5), regardless of
+/// the report.
 pub(crate) fn fitting(mtu: u16, peer: End) -> u16 {
     let mtu = match (peer.address.is_ipv6(), mtu) {
         (true, mtu) => mtu.max(1_280),
@@ -775,7 +776,7 @@ pub(crate) fn fitting(mtu: u16, peer: End) -> u16 {
     mtu.saturating_sub((peer.head() + TCP_HEAD) as u16)
 }
 
-/// The part of the send buffer from `from` on, in the two slices it consists of.
+/// Returns the part of the send buffer from `from` on, in the two slices it consists of.
 fn halves(cold: &Cold, from: usize, length: usize) -> [&[u8]; 2] {
     let (first, second) = cold.send.as_slices();
     let to = from + length;
@@ -783,8 +784,8 @@ fn halves(cold: &Cold, from: usize, length: usize) -> [&[u8]; 2] {
     [&first[from.min(cut)..to.min(cut)], &second[from.saturating_sub(cut)..to.saturating_sub(cut)]]
 }
 
-/// The most recent block first, and a range received twice before it (RFC 2018 section 4, RFC
-/// 2883).
+/// Writes the most recent block first, and a range received twice before it (RFC 2018 section 4,
+/// RFC 2883).
 fn put_sacks(head: &mut Head, cold: &mut Cold) {
     let most = if head.stamps.is_some() { 3 } else { 4 };
     let mut blocks: Vec<(u32, u32)> = cold.twice.take().into_iter().collect();

@@ -17,11 +17,11 @@ pub mod flag {
 
 /// Bytes of an IPv4 header without options.
 pub const IP_HEAD: usize = 20;
-/// Bytes of an IPv6 header.
+/// Size of an IPv6 header.
 pub const IPV6_HEAD: usize = 40;
 /// Bytes of a TCP header without options.
 pub const TCP_HEAD: usize = 20;
-/// Bytes of the header that a TUN device with IFF_VNET_HDR puts before each packet.
+/// Size of the header that a TUN device with IFF_VNET_HDR puts before each packet.
 pub const VNET_HEAD: usize = 10;
 /// Maximum number of SACK blocks in one segment (RFC 2018 section 3).
 pub const SACK_BLOCKS: usize = 4;
@@ -34,13 +34,13 @@ pub struct End {
 }
 
 impl End {
-    /// Bytes of the IP header of a segment from or to this address.
+    /// Returns the number of bytes of the IP header of a segment from or to this address.
     pub fn head(&self) -> usize {
         if self.address.is_ipv4() { IP_HEAD } else { IPV6_HEAD }
     }
 }
 
-/// The last 32 bits of an address, the only ones in which addresses of a stack differ.
+/// Returns the last 32 bits of an address, the only ones in which addresses of a stack differ.
 pub(crate) fn low_bits(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(address) => address.to_bits(),
@@ -48,7 +48,7 @@ pub(crate) fn low_bits(address: IpAddr) -> u32 {
     }
 }
 
-/// The address with these last 32 bits.
+/// Returns the address with these last 32 bits.
 pub(crate) fn with_low_bits(like: IpAddr, bits: u32) -> IpAddr {
     match like {
         IpAddr::V4(_) => Ipv4Addr::from_bits(bits).into(),
@@ -65,7 +65,7 @@ pub struct Flow {
     pub to: End,
 }
 
-/// A TCP segment header.
+/// Header of a TCP segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     pub seq: u32,
@@ -83,7 +83,7 @@ pub struct Head {
     /// SACK blocks; the first `sack_count` are valid.
     pub sacks: [(u32, u32); SACK_BLOCKS],
     pub sack_count: u8,
-    /// The two ECN bits of the IP header (RFC 3168): 0 none, 2 ECT(0), 3 CE.
+    /// ECN bits of the IP header (RFC 3168): 0 none, 2 ECT(0), 3 CE.
     pub ecn: u8,
 }
 
@@ -96,7 +96,7 @@ impl Head {
         &self.sacks[..usize::from(self.sack_count).min(SACK_BLOCKS)]
     }
 
-    /// Length of its options in bytes, padded.
+    /// Returns the length of its options in bytes, padded.
     fn options_length(&self) -> usize {
         let mut length = 0;
         length += if self.mss.is_some() { 4 } else { 0 };
@@ -241,7 +241,7 @@ pub fn is_sum_left_out(packet: &[u8]) -> bool {
     }
 }
 
-/// The destination of an IP packet; `None` for anything else.
+/// Returns the destination of an IP packet; `None` for anything else.
 pub fn destination(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => Some(Ipv4Addr::from_octets(*packet.get(16..)?.first_chunk()?).into()),
@@ -259,13 +259,13 @@ struct Ip<'a> {
 }
 
 impl Ip<'_> {
-    /// The part of a checksum that covers the addresses.
+    /// Returns the part of a checksum that covers the addresses.
     fn pseudo_sum(&self) -> u64 {
         pseudo_sum(self.from, self.to, self.protocol, self.body.len())
     }
 }
 
-/// `cut`: the packet is quoted and may be truncated.
+/// Parses `cut`: the packet is quoted and may be truncated.
 #[inline]
 fn read_ip(packet: &[u8], cut: bool) -> Option<Ip<'_>> {
     let first = *packet.first()?;
@@ -343,7 +343,7 @@ fn read_icmp(ip: &Ip<'_>) -> Option<ArrivedPacket<'static>> {
     })
 }
 
-/// The sum of the Internet checksum (RFC 1071), not folded.
+/// Returns the sum of the Internet checksum (RFC 1071), not folded.
 fn sum(bytes: &[u8]) -> u64 {
     let mut total = 0_u64;
     let mut words = bytes.chunks_exact(4);
@@ -363,8 +363,8 @@ fn fold(mut total: u64) -> u16 {
     total as u16
 }
 
-/// The checksum of a message whose checksum field is zero, with its pseudo-header (RFC 8200 section
-/// 8.1); 0 if the message contains the correct one.
+/// Returns the checksum of a message whose checksum field is zero, with its pseudo-header (RFC 8200
+/// section 8.1); 0 if the message contains the correct one.
 pub fn checksum(from: IpAddr, to: IpAddr, protocol: u8, message: &[u8]) -> u16 {
     !fold(sum(message) + pseudo_sum(from, to, protocol, message.len()))
 }
@@ -416,7 +416,7 @@ pub enum Checksums {
     /// Computed here.
     #[default]
     Ours,
-    /// Computed by the device: each packet is preceded by a virtio header that requests it.
+    /// Computed by the device: a virtio header that requests it precedes each packet.
     Device,
 }
 
@@ -437,7 +437,7 @@ impl Outbox {
         self.ends.is_empty()
     }
 
-    /// Number of packets.
+    /// Returns the number of packets.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -447,7 +447,7 @@ impl Outbox {
         self.ends.clear();
     }
 
-    /// The packets, each preceded by a virtio header if the device computes checksums.
+    /// Returns the packets, each preceded by a virtio header if the device computes checksums.
     pub fn packets(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[*start..*end])

@@ -11,7 +11,7 @@ pub(crate) fn not_after(a: u32, b: u32) -> bool {
     !before(b, a)
 }
 
-/// The later of two.
+/// Returns the later of two.
 #[inline]
 pub(crate) fn later(a: u32, b: u32) -> u32 {
     if before(a, b) { b } else { a }
@@ -60,19 +60,19 @@ impl Ranges {
         }
     }
 
-    /// The end of the range that contains `at`.
+    /// Returns the end of the range that contains `at`.
     pub(crate) fn end_of(&self, at: u32) -> Option<u32> {
         let row = self.0.partition_point(|range| not_after(range.1, at));
         self.0.get(row).filter(|range| not_after(range.0, at)).map(|range| range.1)
     }
 
-    /// The start of the first range after `at`.
+    /// Returns the start of the first range after `at`.
     pub(crate) fn next_after(&self, at: u32) -> Option<u32> {
         let row = self.0.partition_point(|range| not_after(range.0, at));
         self.0.get(row).map(|range| range.0)
     }
 
-    /// Total length of the ranges from `from` on.
+    /// Returns the total length of the ranges from `from` on.
     pub(crate) fn sum_from(&self, from: u32) -> u32 {
         let part = |range: &(u32, u32)| {
             if before(from, range.1) { range.1.wrapping_sub(later(range.0, from)) } else { 0 }

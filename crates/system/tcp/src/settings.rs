@@ -8,7 +8,7 @@ use units::Nanos;
 pub struct TcpSettings {
     /// Maximum IP packet size, bytes; at least 576.
     pub mtu: u16,
-    /// Offer timestamps (RFC 7323).
+    /// True to offer timestamps (RFC 7323).
     pub stamps: bool,
     /// Offer selective acknowledgments (RFC 2018).
     pub sack: bool,
@@ -47,7 +47,7 @@ pub struct TcpSettings {
     pub fin_wait: Nanos,
 }
 
-/// Unanswered keep-alive probes after which a peer counts as unreachable (Linux: 9).
+/// Number of unanswered keep-alive probes after which a peer counts as unreachable (Linux: 9).
 pub(crate) const KEEP_ALIVE_PROBES: u8 = 9;
 /// The window of a SYN (Linux: 64,240, which is 44 segments of 1,460 bytes).
 pub(crate) const FIRST_WINDOW: u32 = 64_240;
@@ -56,10 +56,10 @@ pub(crate) const FIRST_WINDOW: u32 = 64_240;
 pub(crate) const ONE_BY_ONE: u32 = 16;
 /// The minimum MSS that is accepted (Linux: tcp_min_snd_mss is 48).
 pub(crate) const MSS_MIN: u16 = 48;
-/// The minimum MSS that an ICMP message about the path can cause (Linux: min_pmtu is 552): it
-/// limits the damage of a forged one.
+/// Minimum MSS that an ICMP message about the path can cause (Linux: min_pmtu is 552): it limits
+/// the damage of a forged message.
 pub(crate) const PATH_MSS_MIN: u16 = 536;
-/// The MSS of a peer that announces none (RFC 9293 section 3.7.1).
+/// MSS of a peer that announces none (RFC 9293 section 3.7.1).
 pub(crate) const MSS_DEFAULT: u16 = 536;
 
 impl Default for TcpSettings {
@@ -89,12 +89,13 @@ impl Default for TcpSettings {
 }
 
 impl TcpSettings {
-    /// The MSS that we announce, given the length of the IP header.
+    /// Returns the MSS that we announce, given the length of the IP header.
     pub(crate) fn mss(&self, head: usize) -> u16 {
         self.mtu.max(576) - (head + TCP_HEAD) as u16
     }
 
-    /// The smallest window scale that can express the maximum window (RFC 7323 section 2.3).
+    /// Returns the smallest window scale that can express the maximum window (RFC 7323 section
+    /// 2.3).
     pub(crate) fn shift(&self) -> u8 {
         (0..14).find(|shift| self.receive_max >> shift <= 0xffff).unwrap_or(14)
     }

@@ -28,7 +28,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Maximum number of simultaneous connections, to all servers together.
+    /// Returns the maximum number of simultaneous connections, to all servers together.
     pub fn tuples(&self) -> u64 {
         u64::from(self.addresses) * self.ports()
     }
@@ -47,7 +47,7 @@ impl Sources {
         offset < self.addresses && with_low_bits(self.first, low_bits(address)) == address
     }
 
-    /// The tuple with this number: all addresses are used before a port is used again.
+    /// Returns the tuple with this number: all addresses are used before a port is used again.
     fn nth(&self, number: u64) -> End {
         let number = number % self.tuples().max(1);
         let addresses = u64::from(self.addresses.max(1));
@@ -69,7 +69,7 @@ pub struct Readiness {
 /// Why an operation was not performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDone {
-    /// Not now; a [`Readiness`] follows.
+    /// The operation would block; a [`Readiness`] follows.
     WouldBlock,
     Failed(FailureClass),
 }
@@ -90,7 +90,7 @@ struct ConnectionRow {
 }
 
 impl ConnectionRow {
-    /// The earliest time at which the connection has something to do.
+    /// Returns the earliest time at which the connection has something to do.
     fn due(&self) -> Nanos {
         self.connection.cold.as_ref().map_or(Nanos::NEVER, |cold| cold.deadline())
     }
@@ -116,8 +116,8 @@ struct PeerRow {
 }
 
 impl PeerRow {
-    /// Payload of a segment that the path accepts, as far as known. An old report does not apply to
-    /// the current path.
+    /// Returns the payload of a segment that the path accepts, as far as known. An old report does
+    /// not apply to the current path.
     fn path_mss(&self, now: Nanos) -> u16 {
         let is_old = now >= self.narrowed + PATH_MSS_FOR;
         if self.path_mss < u16::MAX && is_old { u16::MAX } else { self.path_mss }
@@ -135,20 +135,20 @@ const PATH_MSS_FOR: Nanos = Nanos::from_secs(600);
 /// Maximum number of challenge ACKs per second, and of replies to segments without a connection
 /// (RFC 5961 section 7 asks for a limit and leaves the number open).
 const ANSWERS_A_SECOND: u32 = 1_000;
-/// Tuples of a connection that we closed may be reused after this, if timestamps distinguish old
-/// segments from new ones (RFC 6191; tcp_tw_reuse of Linux).
+/// Time after which tuples of a connection that we closed may be reused, if timestamps distinguish
+/// old segments from new ones (RFC 6191; tcp_tw_reuse of Linux).
 const REUSE_AFTER: Nanos = Nanos::from_secs(1);
 /// Maximum number of TIME-WAIT tuples.
 const RESTING_MAX: usize = 1 << 20;
-/// Packets per call of [`TcpStack::abandon`]: those of 300,000 connections would take more memory
-/// than the connections.
+/// Maximum number of packets per call of [`TcpStack::abandon`]: those of 300,000 connections would
+/// take more memory than the connections.
 const RESETS_AT_ONCE: usize = 256;
 /// Minimum capacity of the timer heap.
 const TIMERS_KEPT: usize = 4_096;
 /// Data of at least this many bytes is read in place in its packet; shorter data is copied.
 const LENT_MIN: usize = 4_096;
-/// Bytes before a packet in its buffer: for shorter data that arrived before it, such as the header
-/// section of a response.
+/// Number of bytes before a packet in its buffer: for shorter data that arrived before it, such as
+/// the header section of a response.
 const HEADROOM: usize = LENT_MIN;
 /// Maximum number of servers per stack.
 const PEERS_MAX: usize = 1 << 15;
@@ -157,7 +157,7 @@ const PEERS_MAX: usize = 1 << 15;
 #[derive(Clone, Copy, Debug)]
 struct AnswersLeft {
     second: u64,
-    /// Challenge ACKs.
+    /// Number of challenge ACKs.
     challenges: u32,
     /// To segments without a connection.
     strangers: u32,
@@ -190,7 +190,7 @@ pub struct TcpStack {
     changed: Vec<u32>,
     /// The last packet, if it was read into [`TcpStack::room`].
     packet: Box<[u8]>,
-    /// The row whose connection still has bytes in the packet buffer.
+    /// Row whose connection still has bytes in the packet buffer.
     lent: Option<u32>,
     out: Outbox,
     spare: Spares,
@@ -200,12 +200,12 @@ pub struct TcpStack {
     stamp_offset: u32,
 }
 
-/// A local endpoint as a table key.
+/// Returns a local endpoint as a table key.
 fn key(end: End) -> u64 {
     u64::from(low_bits(end.address)) << 16 | u64::from(end.port)
 }
 
-/// Same as [`key`], in two halves: with its row it takes 12 bytes of the table instead of 16.
+/// Key in two halves, like [`key`]: with its row it takes 12 bytes of the table instead of 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TableKey([u32; 2]);
 
@@ -270,7 +270,7 @@ fn stamp_of(now: Nanos, offset: u32) -> u32 {
 }
 
 impl TcpStack {
-    /// Returns a stack without connections. `seed` determines its sequence numbers, timestamps and
+    /// Creates a stack without connections. `seed` determines its sequence numbers, timestamps and
     /// first port.
     pub fn new(settings: TcpSettings, sources: Sources, checksums: Checksums, seed: Seed) -> Self {
         let mut draw = seed.stream(Purpose::Paths, u64::from(low_bits(sources.first)));
@@ -416,7 +416,7 @@ impl TcpStack {
         Some(self.peers.len() as u16 - 1)
     }
 
-    /// The clock of 64 ns units plus a number that depends on the tuple (RFC 6528).
+    /// Returns the clock of 64 ns units plus a number that depends on the tuple (RFC 6528).
     fn initial_number(&self, now: Nanos, from: End, to: End) -> u32 {
         let mut there = Mixer::default();
         to.hash(&mut there);
@@ -451,8 +451,8 @@ impl TcpStack {
         }
     }
 
-    /// Called after any operation: updates the timer and removes finished connections without an
-    /// owner.
+    /// Handles the end of any operation: updates the timer and removes finished connections without
+    /// an owner.
     fn settle(&mut self, now: Nanos, index: u32) {
         let row = &self.rows[index as usize];
         let over = matches!(row.connection.state, TcpState::Done | TcpState::TimeWait);
@@ -514,7 +514,7 @@ impl TcpStack {
     }
 
     /// Sets the timers for everything done since the last call, and acknowledges data that arrived
-    /// in packets longer than a segment. To be called after the owner has processed the last
+    /// in packets longer than a segment. Must be called after the owner has processed the last
     /// changes: the acknowledgment of a response is nearly always sent with the next request, so
     /// that a timer would be set and canceled for every call.
     pub fn arm(&mut self, now: Nanos) {
@@ -707,7 +707,8 @@ impl TcpStack {
         }
     }
 
-    /// The connection of a quoted packet of ours; a forger does not know its sequence number.
+    /// Returns the connection of a quoted packet of ours; a forger does not know its sequence
+    /// number.
     fn quoted(&self, ours: &Flow, seq: u32) -> Option<u32> {
         if !self.owns(ours.from.address) {
             return None;
@@ -755,8 +756,8 @@ impl TcpStack {
         self.peers[usize::from(peer)].end == from
     }
 
-    /// A segment without a connection: acknowledged again if we closed first, otherwise reset (RFC
-    /// 9293 section 3.10.7.1).
+    /// Handles a segment without a connection: acknowledges again if we closed first, otherwise
+    /// resets (RFC 9293 section 3.10.7.1).
     fn answer_unknown(&mut self, flow: &Flow, head: &Head, payload: &[u8], stamp: u32) {
         let length = payload.len() as u32 + u32::from(head.has(flag::FIN | flag::SYN));
         if head.has(flag::RST) || self.answers.strangers == 0 {
@@ -870,17 +871,17 @@ impl TcpStack {
         None
     }
 
-    /// The first of the local addresses.
+    /// Returns the first of the local addresses.
     pub fn first_address(&self) -> IpAddr {
         self.sources.first
     }
 
-    /// Outgoing packets.
+    /// Returns the outgoing packets.
     pub fn outgoing(&self) -> &Outbox {
         &self.out
     }
 
-    /// The outgoing packets were sent.
+    /// Records that the outgoing packets were sent.
     pub fn sent(&mut self) {
         self.out.clear();
     }
@@ -889,18 +890,18 @@ impl TcpStack {
         self.counts
     }
 
-    /// Number of unfinished connections, including those without an owner.
+    /// Returns the number of unfinished connections, including those without an owner.
     pub fn connections(&self) -> usize {
         self.table.len()
     }
 
-    /// Number of tuples in TIME-WAIT.
+    /// Returns the number of tuples in TIME-WAIT.
     pub fn resting(&self) -> usize {
         self.resting.len()
     }
 
-    /// Distance of the last recovery mark and the last congestion mark behind the acknowledged
-    /// data.
+    /// Returns the distance of the last recovery mark and the last congestion mark behind the
+    /// acknowledged data.
     #[cfg(test)]
     pub(crate) fn marks_after(&self, slot: u32) -> Option<(u32, u32)> {
         let connection = &self.rows[self.row(slot)? as usize].connection;
@@ -909,20 +910,21 @@ impl TcpStack {
         Some((behind(cold.recover), behind(cold.eased)))
     }
 
-    /// Number of tuples examined in the search for free ones.
+    /// Returns the number of tuples examined in the search for free ones.
     #[cfg(test)]
     pub(crate) fn tuples_looked_at(&self) -> u64 {
         self.cursor
     }
 
-    /// Bytes used by the buffers of all connections.
+    /// Returns the number of bytes used by the buffers of all connections.
     #[cfg(test)]
     pub(crate) fn buffers(&self) -> usize {
         let buffers = |row: &ConnectionRow| row.connection.cold.as_ref().map(|cold| cold.buffers());
         self.rows.iter().filter_map(buffers).sum()
     }
 
-    /// Bytes used by the stack for idle connections: tables and rows, without buffers.
+    /// Returns the number of bytes used by the stack for idle connections: tables and rows, without
+    /// buffers.
     pub fn memory(&self) -> usize {
         self.rows.capacity() * size_of::<ConnectionRow>()
             + self.slots.capacity() * size_of::<u32>()

@@ -13,7 +13,7 @@ pub struct CoDel {
 }
 
 impl Default for CoDel {
-    /// 5 ms and 100 ms (RFC 8289 section 4.4).
+    /// Returns 5 ms and 100 ms (RFC 8289 section 4.4).
     fn default() -> CoDel {
         CoDel { target: Nanos::from_millis(5), interval: Nanos::from_millis(100) }
     }
@@ -89,7 +89,7 @@ impl CoDelState {
         Some((packet, now >= at))
     }
 
-    /// RFC 8289 section 5.4: the next drop follows after interval / √count.
+    /// Returns when the next drop follows: after interval / √count (RFC 8289 section 5.4).
     fn control_law(&self, codel: CoDel, from: Nanos) -> Nanos {
         let gap = codel.interval.0 as f64 / f64::from(self.count.max(1)).sqrt();
         from + Nanos(gap.round() as u64)

@@ -18,7 +18,7 @@ pub enum JitterLaw {
     /// Uniform, from base − jitter to base + jitter.
     #[default]
     Uniform,
-    /// Normal with the jitter as its standard deviation, clamped at `NORMAL_CUT` of them.
+    /// Normal, with the jitter as its standard deviation, clamped at `NORMAL_CUT` of them.
     Normal,
     /// Base plus an exponential excess with the jitter as its mean, clamped at `TAIL_CUT`.
     Exponential,
@@ -47,7 +47,7 @@ impl Delay {
         Delay { base, ..Delay::default() }
     }
 
-    /// The delay for a uniform number in 0..1; never negative.
+    /// Returns the delay for a uniform number in 0..1; never negative.
     pub(crate) fn at(&self, unit: f64) -> Nanos {
         if self.jitter.is_zero() {
             return self.base;
@@ -69,7 +69,7 @@ impl Delay {
         Nanos(nanos.round().max(0.0) as u64)
     }
 
-    /// The minimum delay of a packet.
+    /// Returns the minimum delay of a packet.
     pub(crate) fn least(&self) -> Nanos {
         match self.law {
             JitterLaw::Uniform => self.base - self.jitter,
@@ -83,7 +83,8 @@ impl Delay {
 mod tests {
     use super::*;
 
-    /// Mean of the distribution over a grid of 10,000 quantiles, and its extremes, in ms.
+    /// Returns the mean of the distribution over a grid of 10,000 quantiles, and its extremes, in
+    /// ms.
     fn shape(law: JitterLaw) -> String {
         let delay = Delay { base: Nanos::from_millis(50), jitter: Nanos::from_millis(10), law };
         let grid: Vec<f64> =

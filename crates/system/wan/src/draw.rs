@@ -15,7 +15,7 @@ pub enum Direction {
 impl Direction {
     pub const BOTH: [Direction; 2] = [Direction::Up, Direction::Down];
 
-    /// `up`, `down`.
+    /// Returns `up` or `down`.
     pub fn id(self) -> &'static str {
         match self {
             Direction::Up => "up",
@@ -40,18 +40,18 @@ const STAGES: u64 = 8;
 /// All random numbers of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw {
-    /// For the state transition of the loss model, and for the loss itself.
+    /// Numbers for the state transition of the loss model, and for the loss itself.
     pub(crate) loss: [f64; 2],
     pub(crate) duplicate: f64,
     pub(crate) corrupt: f64,
-    /// Selects the bit.
+    /// Number that selects the bit.
     pub(crate) bit: u64,
     /// Delay of the packet and of its copy.
     pub(crate) delay: [f64; 2],
     pub(crate) ahead: f64,
 }
 
-/// The random streams of one link in one direction.
+/// Random streams of one link in one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
     loss: Stream,
@@ -73,7 +73,7 @@ impl Draws {
         }
     }
 
-    /// The random numbers of the next packet.
+    /// Returns the random numbers of the next packet.
     pub(crate) fn next(&mut self) -> Draw {
         Draw {
             loss: [self.loss.unit(), self.loss.unit()],
@@ -86,7 +86,7 @@ impl Draws {
     }
 }
 
-/// The random stream of a link's outages, which advances per outage and not per packet.
+/// Returns the random stream of a link's outages, which advances per outage and not per packet.
 pub(crate) fn outages(seed: Seed, link: u64, direction: Direction) -> Stream {
     stream(seed, link, direction, DrawPurpose::Outage)
 }

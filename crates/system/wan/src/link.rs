@@ -15,29 +15,29 @@ use units::{Nanos, Seed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     pub token: u32,
-    /// When to deliver it.
+    /// Delivery time.
     pub due: Nanos,
     /// The argument for [`flip`].
     pub corrupt: Option<u64>,
 }
 
-/// A lost packet.
+/// Lost packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     pub token: u32,
     pub to: LostTo,
 }
 
-/// The cause of a loss.
+/// Cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostTo {
-    /// The loss model.
+    /// Loss model.
     Model,
-    /// An outage of the link.
+    /// Outage of the link.
     Outage,
-    /// The queue was full.
+    /// Full queue.
     LinkQueue,
-    /// CoDel dropped it.
+    /// Drop by CoDel.
     CoDel,
 }
 
@@ -46,7 +46,7 @@ pub enum LostTo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     pub arrived: u64,
-    /// Copies created.
+    /// Number of copies created.
     pub duplicated: u64,
     /// Delivered with a flipped bit, including copies.
     pub corrupted: u64,
@@ -151,7 +151,7 @@ impl Flight {
     }
 }
 
-/// One link. Its time arguments never decrease.
+/// Link in one direction. Its time arguments never decrease.
 #[derive(Clone, Debug)]
 pub struct PathLink {
     spec: Arc<LinkSpec>,
@@ -168,7 +168,7 @@ pub struct PathLink {
 }
 
 impl PathLink {
-    /// Link number `index` of a path. `origin`: the time at which traces and outages start.
+    /// Creates link number `index` of a path. `origin`: time at which traces and outages start.
     pub fn new(
         spec: Arc<LinkSpec>,
         seed: Seed,
@@ -199,8 +199,8 @@ impl PathLink {
         self.counts
     }
 
-    /// A packet of `bytes` (its IP length) arrives. `token` is returned with its delivery or in
-    /// `lost`, as often as the return value says: 0 to 2 copies are held.
+    /// Handles the arrival of a packet of `bytes` (its IP length). `token` is returned with its
+    /// delivery or in `lost`, as often as the return value indicates: 0 to 2 copies are held.
     pub fn push(&mut self, now: Nanos, bytes: u32, token: u32, lost: &mut Vec<Lost>) -> u8 {
         self.run(now, lost);
         self.counts.arrived += 1;
@@ -264,7 +264,8 @@ impl PathLink {
         }
     }
 
-    /// The next packet due by `now`. Packets that the queue drops meanwhile are added to `lost`.
+    /// Returns the next packet due by `now`. Packets that the queue drops meanwhile are added to
+    /// `lost`.
     pub fn pop(&mut self, now: Nanos, lost: &mut Vec<Lost>) -> Option<Delivery> {
         self.run(now, lost);
         let flying = self.flight.pop(now)?;
@@ -288,7 +289,7 @@ impl PathLink {
     }
 }
 
-/// The arrival time of a packet that left at `left`.
+/// Returns the arrival time of a packet that left at `left`.
 fn due(spec: &LinkSpec, packet: &Packet, left: Nanos, last_due: &mut Nanos) -> Nanos {
     if packet.ahead {
         return left;

@@ -20,14 +20,14 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The chain that loses the fraction `loss` in bursts with a mean length of `burst` packets: it
-    /// leaves the bad state with 1 / B and enters it with L / (B·(1 − L)).
+    /// Returns the chain that loses the fraction `loss` in bursts with a mean length of `burst`
+    /// packets: it leaves the bad state with 1 / B and enters it with L / (B·(1 − L)).
     pub fn in_bursts(loss: f64, burst: f64) -> Loss {
         let to_good = 1.0 / burst;
         Loss::Gilbert { to_bad: loss * to_good / (1.0 - loss), to_good, bad: 1.0, good: 0.0 }
     }
 
-    /// The stationary loss rate; 0 for a list, which ends.
+    /// Returns the stationary loss rate; 0 for a list, which ends.
     pub fn stationary(&self) -> f64 {
         match *self {
             Loss::None | Loss::List(_) => 0.0,
@@ -55,12 +55,12 @@ impl Loss {
     }
 }
 
-/// The fraction of state 3 among 2 and 3, if the two are never left.
+/// Returns the fraction of state 3 among 2 and 3, if the two are never left.
 fn lost_forever(p32: f64, p23: f64) -> f64 {
     if p32 + p23 > 0.0 { p23 / (p32 + p23) } else { 1.0 }
 }
 
-/// The state of the loss model of one link.
+/// State of the loss model of one link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LossState {
     packets: u64,

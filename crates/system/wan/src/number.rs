@@ -2,7 +2,7 @@
 
 use units::quoted;
 
-/// `5 %` or `0.05`: a fraction in 0..=1.
+/// Parses `5 %` or `0.05`: a fraction in 0..=1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let wrong = || {
         format!("{} is not a share; write one from 0% to 100%, such as 1% or 0.01", quoted(text))
@@ -50,13 +50,13 @@ pub(crate) fn bits(text: &str) -> Result<u64, String> {
 const BITS_MIN: f64 = 1.0;
 const BITS_MAX: f64 = 100e9;
 
-/// A whole number up to `most`.
+/// Returns a whole number up to `most`.
 pub(crate) fn whole(text: &str, most: u64) -> Result<u64, String> {
     let number = text.trim().parse::<u64>().ok().filter(|number| *number <= most);
     number.ok_or_else(|| format!("{} is not a whole number up to {most}", quoted(text)))
 }
 
-/// `1.6 Mbit/s`, `640 kbit/s`.
+/// Formats `1.6 Mbit/s`, `640 kbit/s`.
 pub(crate) fn show_bits(per_second: f64) -> String {
     let (value, unit) = match per_second {
         1e9.. => (per_second / 1e9, "Gbit/s"),

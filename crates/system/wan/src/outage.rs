@@ -2,19 +2,19 @@
 
 use units::{Nanos, Stream};
 
-/// When a link is up and down. It starts up.
+/// Times at which a link is up and down. It starts up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// How long it is up, and down.
     pub there: Nanos,
     pub away: Nanos,
-    /// Both times are drawn from exponential distributions with these means instead of being exact.
+    /// True if both times are drawn from exponential distributions with these means.
     pub random: bool,
     /// Packets that arrive during an outage are lost instead of waiting.
     pub loses: bool,
 }
 
-/// The outage state of one link. Its time arguments never decrease.
+/// Outage state of one link. Its time arguments never decrease.
 #[derive(Clone, Debug)]
 pub(crate) struct OutageState {
     stream: Stream,
@@ -31,7 +31,7 @@ impl OutageState {
         OutageState { stream, there: true, until }
     }
 
-    /// The first time from `at` on at which the link is up.
+    /// Returns the first time from `at` on at which the link is up.
     pub(crate) fn present(&mut self, outage: &Outage, at: Nanos) -> Nanos {
         while self.until <= at {
             self.there = !self.there;

@@ -23,15 +23,15 @@ pub struct Population {
 /// One kind of clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PopulationPart {
-    /// The name in results: that of the profile, or the text before `=`.
+    /// Name in results: that of the profile, or the text before `=`.
     pub name: String,
     pub path: PathSpec,
-    /// 0..=1.
+    /// Share, 0..=1.
     pub share: f64,
 }
 
 impl Population {
-    /// All clients on the same path.
+    /// Returns all clients on the same path.
     pub fn of(path: PathSpec) -> Population {
         let (text, name) = (path.text.clone(), path.text.clone());
         Population { text, parts: vec![PopulationPart { name, path, share: 1.0 }] }
@@ -77,7 +77,7 @@ impl Population {
         Ok(Population { text: text.trim().to_owned(), parts })
     }
 
-    /// The traces of all its paths, each name once.
+    /// Returns the traces of all its paths, each name once.
     pub fn traces(&self) -> Vec<(String, Arc<Trace>)> {
         let mut all: Vec<(String, Arc<Trace>)> = Vec::new();
         for (name, trace) in self.parts.iter().flat_map(|part| &part.path.traces) {
@@ -88,7 +88,7 @@ impl Population {
         all
     }
 
-    /// The number of clients of each kind: by its share, rounded.
+    /// Returns the number of clients of each kind: by its share, rounded.
     pub fn counts(&self, clients: u32) -> Vec<u32> {
         let (mut upto, mut dealt) = (0.0, 0);
         let last = self.parts.len().saturating_sub(1);
@@ -104,7 +104,8 @@ impl Population {
         self.parts.iter().enumerate().map(of).collect()
     }
 
-    /// The kind of each client: the numbers of [`Population::counts`], distributed by the seed.
+    /// Returns the kind of each client: the numbers of [`Population::counts`], distributed by the
+    /// seed.
     pub fn deal(&self, clients: u32, seed: Seed) -> Vec<u32> {
         let counts = self.counts(clients);
         let mut dealt: Vec<u32> = (0..)
@@ -119,7 +120,7 @@ impl Population {
     }
 }
 
-/// The name before a path in brackets, and the path: `home=[rtt=80ms]`, `[rtt=80ms]`, `3g`.
+/// Returns the name before a path in brackets, and the path: `home=[rtt=80ms]`, `[rtt=80ms]`, `3g`.
 fn named(text: &str) -> (Option<&str>, &str) {
     let Some((before, path)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) else {
         return (None, text);

@@ -12,12 +12,12 @@ pub struct Profile {
     pub about: &'static str,
 }
 
-/// Purpose of the figures.
+/// Meaning of the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throttles {
-    /// Packets, as here.
+    /// For packets, as here.
     Packets,
-    /// Requests in a browser, which applies multipliers to them; here they apply to packets, as
+    /// For requests in a browser, which applies multipliers to them; here they apply to packets, as
     /// link figures without these multipliers.
     Requests,
 }
@@ -31,12 +31,12 @@ impl Throttles {
     }
 }
 
-/// The profile with this name.
+/// Returns the profile with this name.
 pub fn profile(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
 }
 
-/// All profiles, the generic names first.
+/// Returns all profiles, the generic names first.
 pub fn profiles() -> &'static [Profile] {
     &PROFILES
 }

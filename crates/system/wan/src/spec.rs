@@ -105,7 +105,7 @@ pub enum Carrier {
 }
 
 impl Default for LinkSpec {
-    /// A link without effect.
+    /// Returns a link without effect.
     fn default() -> LinkSpec {
         LinkSpec {
             loss: Loss::None,
@@ -124,7 +124,7 @@ impl Default for LinkSpec {
 }
 
 impl LinkSpec {
-    /// Mean capacity in bits per second; `None` means unlimited.
+    /// Returns the mean capacity in bits per second; `None` means unlimited.
     pub fn bits_per_second(&self) -> Option<f64> {
         match &self.carrier {
             Carrier::Unlimited => None,
@@ -142,8 +142,8 @@ impl PathSpec {
         }
     }
 
-    /// The configured round trip of an empty packet: both delays, without jitter, queues and
-    /// transmission. In WebMark mode twice its propagation.
+    /// Returns the configured round trip of an empty packet: both delays, without jitter, queues
+    /// and transmission. In WebMark mode twice its propagation.
     pub fn rtt(&self) -> Nanos {
         let delay = |link: &LinkSpec| match &link.webmark {
             Some(law) => law.propagation * 2,
@@ -217,7 +217,7 @@ const LIST_MAX: usize = 10_000;
 /// The default queue before a limited rate: this long, and at least dummynet's 50 packets.
 const QUEUE_SPAN: Nanos = Nanos::from_millis(250);
 const QUEUE_PACKETS_MIN: u64 = 50;
-/// The default queue before a trace: that of netem.
+/// Default queue before a trace: that of netem.
 const QUEUE_PACKETS_TRACE: u32 = 1_000;
 /// A full packet, for queues counted in packets.
 const PACKET_BYTES: u64 = 1_500;
@@ -239,7 +239,7 @@ struct Draft {
     up: LinkDraft,
     down: LinkDraft,
     webmark: bool,
-    /// A key given for the down direction that WebMark mode does not use.
+    /// Key given for the down direction that WebMark mode does not use.
     idle: Option<&'static str>,
     traces: Vec<(String, Arc<Trace>)>,
 }
@@ -315,7 +315,8 @@ impl Draft {
         Ok((self.up.finish()?, self.down.finish()?))
     }
 
-    /// The whole round trip applies to packets of the client; both directions have losses.
+    /// Applies WebMark mode: the whole round trip applies to packets of the client; both directions
+    /// have losses.
     fn finish_webmark(self) -> Result<(LinkSpec, LinkSpec), String> {
         let Some(bits_per_second) = self.up.bits.filter(|_| self.up.bits == self.down.bits) else {
             return Err("webmark needs one rate= for both directions: its packets are delayed by \
@@ -354,7 +355,7 @@ impl Draft {
     }
 }
 
-/// The trace of that name, read on first use.
+/// Returns the trace of that name, read on first use.
 fn shelved(
     loaded: &mut Vec<(String, Arc<Trace>)>,
     file: &str,
@@ -481,7 +482,8 @@ fn named<T: Clone>(value: &str, names: &[(&str, T)]) -> Result<T, String> {
     })
 }
 
-/// `1%`, `ge:P:R[:LOSS-IN-BAD[:LOSS-IN-GOOD]]`, `states:P13:P31:P32:P23:P14`, `list:3:7`, `none`.
+/// Parses `1%`, `ge:P:R[:LOSS-IN-BAD[:LOSS-IN-GOOD]]`, `states:P13:P31:P32:P23:P14`, `list:3:7`,
+/// `none`.
 fn loss(value: &str) -> Result<Loss, String> {
     if value == "none" {
         return Ok(Loss::None);
@@ -550,13 +552,13 @@ fn in_bursts(loss: &Loss, length: f64) -> Result<Loss, String> {
     }
 }
 
-/// `25%` or `25%:5`: the fraction, and for every how many packets.
+/// Parses `25%` or `25%:5`: the fraction, and for every how many packets.
 fn ahead(value: &str) -> Result<Ahead, String> {
     let (of, every) = value.split_once(':').unwrap_or((value, "1"));
     Ok(Ahead { share: share(of)?, every: whole(every, 1_000_000)?.max(1) as u32 })
 }
 
-/// `10s:500ms`, optionally followed by `:fixed` and `:lose`; or `none`.
+/// Parses `10s:500ms`, optionally followed by `:fixed` and `:lose`; or `none`.
 fn outage(value: &str) -> Result<Option<Outage>, String> {
     if value == "none" {
         return Ok(None);
@@ -585,7 +587,7 @@ fn outage(value: &str) -> Result<Option<Outage>, String> {
     Ok(Some(outage))
 }
 
-/// `100p`: packets; `64k`: bytes; `none`.
+/// Parses `100p`: packets; `64k`: bytes; `none`.
 fn queue(value: &str) -> Result<QueueLimit, String> {
     if value == "none" {
         return Ok(QueueLimit::None);
@@ -612,7 +614,7 @@ fn queue(value: &str) -> Result<QueueLimit, String> {
     }
 }
 
-/// The text after `codel`: empty, or `:TARGET:INTERVAL`.
+/// Returns the text after `codel`: empty, or `:TARGET:INTERVAL`.
 fn codel(rest: &str) -> Result<CoDel, String> {
     if rest.is_empty() {
         return Ok(CoDel::default());

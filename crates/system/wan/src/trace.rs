@@ -7,10 +7,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use units::{Nanos, quoted};
 
-/// Bytes of one delivery opportunity: a packet of 1,500 bytes and the header of mahimahi's own
-/// device.
+/// Size of a delivery opportunity: a packet of 1,500 bytes and the header of mahimahi's own device.
 pub const OPPORTUNITY_BYTES: u32 = 1_504;
-/// Bytes that count in addition to each packet.
+/// Number of bytes that count in addition to each packet.
 pub(crate) const TRACE_OVERHEAD: u32 = 4;
 /// Maximum number of lines of a trace: one hour of a link of 12 Gbit/s, more than any recorded
 /// trace.
@@ -42,7 +41,7 @@ pub trait TraceSource {
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String>;
 }
 
-/// A source without traces.
+/// Source without traces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTraces;
 
@@ -61,7 +60,7 @@ impl TraceSource for Vec<(String, Arc<Trace>)> {
 }
 
 impl Trace {
-    /// The trace in a file.
+    /// Returns the trace in a file.
     ///
     /// # Errors
     /// Fails with one sentence that names the file, and the line if applicable.
@@ -75,8 +74,8 @@ impl Trace {
         Trace::parse(text).map(Arc::new).map_err(|fault| wrong(&fault))
     }
 
-    /// The trace as the intervals between its lines, `5 0*3 1*200`: repeated ones are written once.
-    /// [`Trace::parse_gaps`] parses it.
+    /// Returns the trace as the intervals between its lines, `5 0*3 1*200`: repeated ones are
+    /// written once. [`Trace::parse_gaps`] parses it.
     pub fn gaps(&self) -> String {
         let mut text = String::new();
         let mut before = 0;
@@ -161,7 +160,7 @@ impl Trace {
         }
     }
 
-    /// Mean rate in bits per second, of packets of 1,500 bytes.
+    /// Returns the mean rate in bits per second, of packets of 1,500 bytes.
     pub fn bits_per_second(&self) -> f64 {
         let bits = self.at_ms.len() as f64 * 8.0 * f64::from(OPPORTUNITY_BYTES - TRACE_OVERHEAD);
         bits / (f64::from(self.period_ms()) / 1e3)
@@ -171,8 +170,8 @@ impl Trace {
         self.at_ms.last().copied().unwrap_or(1)
     }
 
-    /// The time of opportunity number `index`, counted from 0 through all repetitions, from the
-    /// start of the trace.
+    /// Returns the time of opportunity number `index`, counted from 0 through all repetitions, from
+    /// the start of the trace.
     pub(crate) fn at(&self, index: u64) -> Nanos {
         let rows = self.at_ms.len() as u64;
         let (round, row) = (index / rows, index % rows);
@@ -181,8 +180,8 @@ impl Trace {
         Nanos::from_millis(ms)
     }
 
-    /// The first opportunity strictly after `at`: one at the very time of a packet's arrival is
-    /// missed.
+    /// Returns the first opportunity strictly after `at`: one at the very time of a packet's
+    /// arrival is missed.
     pub(crate) fn after(&self, at: Nanos) -> u64 {
         let period = u64::from(self.period_ms()) * 1_000_000;
         let (mut round, within) = (at.0 / period, at.0 % period);

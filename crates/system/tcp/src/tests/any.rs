@@ -9,7 +9,8 @@ use units::{Nanos, Seed};
 /// Room for a packet that stays in memory: more than sixty times 255 bytes.
 const ROOM: usize = 20_000;
 
-/// Each piece of the data is a byte that selects the action, a length and that many bytes.
+/// Splits the data into actions: each piece is a byte that selects the action, a length and that
+/// number of bytes.
 pub(crate) fn packets(data: &[u8]) {
     // the first byte selects the family
     let six = data.first().is_some_and(|byte| byte & 0x80 != 0);
@@ -79,7 +80,7 @@ pub(crate) fn packets(data: &[u8]) {
     assert_eq!(stack.connections(), 0);
 }
 
-/// `stays`: in the memory of the stack, where it is read.
+/// Delivers a packet. `stays`: in the memory of the stack, where it is read.
 fn deliver(stack: &mut TcpStack, now: Nanos, packet: &[u8], stays: bool) {
     if !stays || packet.len() > ROOM {
         return stack.deliver(now, packet, true);

@@ -9,7 +9,7 @@ const ROOM: usize = 70_000;
 /// Offset of packets in it.
 const AT: usize = 10;
 
-/// The byte at this offset of the peer's stream.
+/// Returns the byte at this offset of the peer's stream.
 fn byte(at: usize) -> u8 {
     (at * 31 + at / 251) as u8
 }

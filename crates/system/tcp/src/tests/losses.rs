@@ -4,7 +4,7 @@ use super::scripts::{A, FULL, Stage};
 use crate::{Head, TcpSettings, flag};
 use units::Nanos;
 
-/// A connection with a round trip of 20 ms.
+/// Returns a connection with a round trip of 20 ms.
 fn stage() -> Stage {
     let mut stage = Stage::open(TcpSettings::default());
     stage.pass(20);
@@ -13,13 +13,14 @@ fn stage() -> Stage {
     stage
 }
 
-/// The start of segment `number`.
+/// Returns the start of segment `number`.
 fn at(number: usize) -> u32 {
     1 + (number * FULL) as u32
 }
 
 impl Stage {
-    /// The peer has everything before segment `ack`, and the segments of `ranges`.
+    /// Returns an acknowledgment of a peer that has everything before segment `ack`, and the
+    /// segments of `ranges`.
     fn peer_has(&mut self, ack: usize, ranges: &[(usize, usize)]) {
         let mut head = self.head(A, 1, at(ack));
         for (row, (from, to)) in ranges.iter().enumerate() {
@@ -30,7 +31,7 @@ impl Stage {
         self.inject(head, b"");
     }
 
-    /// The numbers of the segments that were sent.
+    /// Returns the numbers of the segments that were sent.
     fn segments(&mut self) -> Vec<u32> {
         let ours = self.ours;
         let heads = self.sent_heads();
@@ -53,7 +54,7 @@ impl Stage {
     }
 }
 
-/// In a recovery, data sent before data that has arrived is lost, however little is beyond it.
+/// In a recovery, data sent before data that has arrived is lost, whatever the amount beyond it.
 #[test]
 fn all_holes_of_a_round_trip_are_repaired_in_the_next() {
     let mut stage = stage();
@@ -363,8 +364,8 @@ fn after_a_timeout_the_window_covers_only_later_segments() {
     assert_eq!(stage.segments(), [10, 11, 12, 13, 14]);
 }
 
-/// A connection without timestamps, with or without tail loss probes, with a round trip of this
-/// many milliseconds.
+/// Returns a connection without timestamps, with or without tail loss probes, with a round trip of
+/// this many milliseconds.
 fn without_stamps(rtt: u64, rack: bool) -> Stage {
     let settings = TcpSettings { stamps: false, rack, ..TcpSettings::default() };
     let mut stage = Stage::open(settings);
@@ -376,7 +377,8 @@ fn without_stamps(rtt: u64, rack: bool) -> Stage {
     stage
 }
 
-/// Retransmissions of each of this many calls over a path that took 10 ms and now takes one second.
+/// Returns the retransmissions of each of this number of calls over a path that took 10 ms and now
+/// takes one second.
 fn resends_when_slow(rack: bool, calls: u32) -> Vec<usize> {
     let mut stage = without_stamps(10, rack);
     let mut resends = |call: u32| {
@@ -439,7 +441,7 @@ fn data_reneged_by_the_peer_costs_one_timeout() {
     assert_eq!((has, stage.stack.counts().timeouts), (10, 1));
 }
 
-/// A connection whose peer marks congestion, with a round trip of 20 ms.
+/// Returns a connection whose peer marks congestion, with a round trip of 20 ms.
 fn marked() -> Stage {
     let mut stage = Stage::open(TcpSettings { ecn: true, ..TcpSettings::default() });
     stage.pass(20);

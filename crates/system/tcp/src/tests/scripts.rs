@@ -61,7 +61,7 @@ impl Stage {
         self.inject(head, b"");
     }
 
-    /// A header of the peer, with relative sequence numbers.
+    /// Returns a header of the peer, with relative sequence numbers.
     pub(super) fn head(&mut self, flags: u8, seq: u32, ack: u32) -> Head {
         self.stamp += 1;
         Head {
@@ -79,7 +79,7 @@ impl Stage {
         self.stack.deliver(self.now, &packet, false);
     }
 
-    /// A packet of the peer.
+    /// Returns a packet of the peer.
     pub(super) fn packet(&self, head: Head, payload: &[u8]) -> Vec<u8> {
         let mut out = Outbox::new(Checksums::Ours);
         out.push(&Flow { from: PEER, to: self.from }, &head, [payload, b""]);
@@ -91,7 +91,7 @@ impl Stage {
         self.inject(head, payload);
     }
 
-    /// A segment of the peer for a connection that does not exist.
+    /// Returns a segment of the peer for a connection that does not exist.
     pub(super) fn stray(&mut self) {
         let mut out = Outbox::new(Checksums::Ours);
         let to = End { port: 40_001, ..self.from };
@@ -117,8 +117,8 @@ impl Stage {
         heads
     }
 
-    /// The sent segments as text: flags, relative sequence number and length, acknowledgment, SACK
-    /// blocks.
+    /// Returns the sent segments as text: flags, relative sequence number and length,
+    /// acknowledgment, SACK blocks.
     pub(super) fn sent(&mut self) -> Vec<String> {
         let ours = self.ours;
         let line = |(_, head, length): (Flow, Head, usize)| {
@@ -335,8 +335,8 @@ fn three_duplicates_send_the_lost_segment_again_and_only_that() {
     assert_eq!((stage.sent(), stage.stack.counts().recoveries), (vec![], 1));
 }
 
-/// A connection with a round trip of 20 ms whose peer has five of our segments except the fourth,
-/// or except the last two; the first three are acknowledged.
+/// Returns a connection with a round trip of 20 ms whose peer has five of our segments except the
+/// fourth, or except the last two; the first three are acknowledged.
 fn with_a_lossy_tail(has_last: bool) -> Stage {
     let mut stage = Stage::open(TcpSettings::default());
     stage.pass(20);

@@ -49,12 +49,13 @@ impl Hop {
     }
 }
 
-/// The calls of the users, one after the other.
+/// Calls of the users, one after the other.
 #[derive(Clone, Copy)]
 struct Calls {
     users: u16,
     up: usize,
-    /// The server echoes the body as it arrives, or replies with one byte after the complete body.
+    /// True if the server echoes the body as it arrives; otherwise it replies with one byte after
+    /// the complete body.
     echo: bool,
 }
 
@@ -65,9 +66,9 @@ impl Calls {
 }
 
 struct User {
-    /// Bytes of this call's body still to be written.
+    /// Number of bytes of this call's body still to be written.
     left: usize,
-    /// Bytes of this call's response still expected.
+    /// Number of bytes of this call's response still expected.
     awaited: usize,
     done: u64,
 }
@@ -194,7 +195,7 @@ fn serve(server: &mut Server, now: Nanos, calls: &Calls, body: &[u8], buffer: &m
     }
 }
 
-/// The mean of `seeds` runs of `secs` seconds each: calls per second, and bytes per second
+/// Returns the mean of `seeds` runs of `secs` seconds each: calls per second, and bytes per second
 /// received.
 fn mean(path: &str, seeds: u64, secs: u64, calls: Calls) -> (f64, f64) {
     let all = (seeds * secs) as f64;

@@ -13,7 +13,7 @@ use units::{Nanos, Purpose, Seed, Stream};
 
 pub(super) const SERVER: End = End { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), port: 80 };
 
-/// The server, and the first client address: every second world uses IPv6.
+/// Returns the server, and the first client address: every second world uses IPv6.
 fn ends(seed: u64) -> (End, IpAddr) {
     if seed.is_multiple_of(2) {
         return (SERVER, Ipv4Addr::new(10, 9, 0, 1).into());
@@ -22,7 +22,7 @@ fn ends(seed: u64) -> (End, IpAddr) {
     (End { address: server, port: 80 }, Ipv6Addr::new(0xfd00, 0, 0, 9, 0, 0, 0xfffe, 1).into())
 }
 
-/// The peer.
+/// Peer.
 pub(super) struct Host {
     pub(super) connection: Option<Tcb>,
     syn_ack: Head,
@@ -134,7 +134,7 @@ impl Host {
 struct Bad {
     loss: f64,
     twice: f64,
-    /// Milliseconds.
+    /// Delay in milliseconds.
     delay: f64,
     jitter: f64,
 }

@@ -17,10 +17,10 @@ const END: Nanos = Nanos::from_secs(70);
 /// How connections are used.
 #[derive(Clone, Copy)]
 struct Use {
-    /// One more flight in each direction before the first request.
+    /// True for one more flight in each direction before the first request.
     tls: bool,
     groups: u32,
-    /// Requests of a group, in one packet.
+    /// Number of requests of a group, in one packet.
     together: u32,
 }
 
@@ -43,7 +43,7 @@ fn carried(link: &mut PathLink, at: Nanos, bytes: u32) -> Option<Nanos> {
     link.pop(Nanos::NEVER, &mut lost).map(|delivery| delivery.due)
 }
 
-/// Successful responses per second.
+/// Returns the successful responses per second.
 fn capacity(users: u32, how: Use, loss: u32) -> f64 {
     let path = format!("webmark, rate=10M, delay=5ms, loss={loss}%");
     let path = PathSpec::parse(&path, &NoTraces).expect("a path");
@@ -125,7 +125,7 @@ fn all_carried(down: &mut PathLink, mut left: Vec<Nanos>) -> Nanos {
     done
 }
 
-/// Capacity at 5 % and 10 % loss as fractions of that without loss.
+/// Returns the capacity at 5 % and 10 % loss as fractions of that without loss.
 fn shape(users: u32, how: Use) -> [f64; 2] {
     let lossless = capacity(users, how, 0);
     [5, 10].map(|loss| capacity(users, how, loss) / lossless)

@@ -6,13 +6,13 @@ use crate::trace::{NoTraces, Trace};
 
 const HOUR: Nanos = Nanos::from_secs(3_600);
 
-/// Packet capacity of the buffers of the link.
+/// Returns the packet capacity of the buffers of the link.
 fn room(link: &PathLink) -> usize {
     link.flight.in_order.capacity() + link.flight.overtaking.capacity() + link.transmitter.room()
 }
 
-/// The result of one hour of packets of 1,000 bytes, `gap` apart: the number delivered and the last
-/// delivery time. The capacity at the end is that after the tenth minute.
+/// Returns the result of one hour of packets of 1,000 bytes, `gap` apart: the number delivered and
+/// the last delivery time. The capacity at the end is that after the tenth minute.
 fn hour(mut link: PathLink, gap: Nanos) -> (PathLink, Nanos) {
     let mut lost = Vec::new();
     let mut last = Nanos::ZERO;

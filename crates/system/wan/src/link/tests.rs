@@ -11,8 +11,8 @@ fn link(text: &str) -> PathLink {
     PathLink::new(up(text), Seed(1), 0, Direction::Up, Nanos::ZERO)
 }
 
-/// The fates of packets given as (microsecond, bytes): `token@µs` for arrivals, in order, and
-/// `token!` with the letter of the cause for losses.
+/// Returns the fates of packets given as (microsecond, bytes): `token@µs` for arrivals, in order,
+/// and `token!` with the letter of the cause for losses.
 fn fates(link: &mut PathLink, packets: &[(u64, u32)]) -> String {
     let mut lost = Vec::new();
     let mut out = Vec::new();
@@ -153,7 +153,7 @@ fn delivered_corrupt_packets_are_counted() {
     assert_eq!((twice.counts().corrupted, twice.counts().delivered), (6, 6));
 }
 
-/// Mean delay in microseconds at this packet rate, with a jitter of 10 ms around 50 ms.
+/// Returns the mean delay in microseconds at this packet rate, with a jitter of 10 ms around 50 ms.
 fn mean_delay(order: &str, per_second: u64) -> u64 {
     let mut link = link(&format!("delay=50ms, jitter=10ms, dist=uniform, order={order}"));
     let (mut lost, mut sum) = (Vec::new(), 0);
@@ -231,7 +231,7 @@ fn a_flipped_bit_is_after_the_header() {
     flip(&mut [], 5);
 }
 
-/// The rules of mahimahi, millisecond by millisecond: a program that steps through time.
+/// Returns the rules of mahimahi, millisecond by millisecond: a program that steps through time.
 fn by_the_rules(lines: &[u32], packets: &[(u64, u32)]) -> Vec<(u32, u64)> {
     let period = u64::from(*lines.last().expect("a line"));
     let mut queue = VecDeque::new();

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use units::{Purpose, Seed};
 
-/// Lost packets of `count`, and the number of runs of lost packets.
+/// Returns the number of lost packets of `count`, and the number of runs of lost packets.
 fn count(model: &Loss, packets: u64, seed: u64) -> (f64, f64) {
     let mut stream = Seed(seed).stream(Purpose::Simulation, 0);
     let mut state = LossState::default();
