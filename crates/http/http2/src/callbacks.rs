@@ -25,7 +25,7 @@ const SERVER_TIMING_LEN: usize = SERVER_TIMING.len();
 #[derive(Debug, Default)]
 pub(crate) struct CallbackState {
     pub(crate) keeps_heads: bool,
-    /// The fields that arrive are those of a response with a status of 400 or above.
+    /// True if the arriving fields are those of a response with a status of 400 or above.
     pub(crate) is_failure: bool,
     pub(crate) header_list_max: u32,
     /// Outstanding, in the order of their ids.
@@ -34,11 +34,11 @@ pub(crate) struct CallbackState {
     pub(crate) found: Cell<usize>,
     /// The input that the library is reading.
     pub(crate) input: Range<usize>,
-    /// The response part of the current frame, until it is taken.
+    /// Response part of the current frame, until it is taken.
     pub(crate) news: Option<ResponseNews>,
     /// Content of the frame so far.
     pub(crate) frame_content: u64,
-    /// Size of the list of fields that is coming in, and whether it is one of a stream outstanding.
+    /// Size of the arriving list of fields, and whether it belongs to an outstanding stream.
     pub(crate) list: u64,
     pub(crate) is_awaited: bool,
     /// Streams that ended without their whole response, and the code.
@@ -50,7 +50,8 @@ pub(crate) struct CallbackState {
     pub(crate) going_away: bool,
     /// Streams begun on the connection.
     pub(crate) begun: u64,
-    /// A request is being asked: what is sent belongs to it. Else it is counted here, by stream.
+    /// True while a request is sent, so that sent bytes belong to it; otherwise they are counted
+    /// here, by stream.
     pub(crate) asking: bool,
     /// The stream whose request was sent last, with all of its fields.
     pub(crate) sent_last: i32,
@@ -61,7 +62,7 @@ pub(crate) struct CallbackState {
     pub(crate) facts: Http2Facts,
 }
 
-/// A list of fields has ended, content was there, or the stream ended.
+/// End of a list of fields, content, or end of the stream.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseNews {
     pub(crate) id: i32,
@@ -184,7 +185,7 @@ unsafe fn with(user: *mut c_void, note: impl FnOnce(&mut CallbackState) -> c_int
     catch_unwind(AssertUnwindSafe(|| note(state))).unwrap_or(ng::NGHTTP2_ERR_CALLBACK_FAILURE)
 }
 
-/// A slice of the library's memory.
+/// Returns a slice of the library's memory.
 ///
 /// # Safety
 /// `data` points to `length` bytes that live as long as the callback.

@@ -33,8 +33,8 @@ pub const STREAMS_AT_FIRST: u32 = 100;
 /// The largest flow-control window (RFC 9113 section 6.9.1).
 pub const WINDOW_MAX: u32 = (1 << 31) - 1;
 
-/// Bytes of a table for fields, and of a frame's payload, that the standard begins with (RFC 9113
-/// section 6.5.2).
+/// Defaults of the standard (RFC 9113 section 6.5.2): the size of a table for fields in bytes, and
+/// of a frame's payload.
 const TABLE_AT_FIRST: u32 = 4_096;
 const FRAME_AT_FIRST: u32 = 1 << 14;
 
@@ -43,17 +43,17 @@ const FRAME_AT_FIRST: u32 = 1 << 14;
 pub struct SessionSettings {
     /// Receive window for a response's content, 0 to [`WINDOW_MAX`].
     pub stream_window: u32,
-    /// The same for all responses of a connection together, at least 65,535, the initial value of
-    /// the standard.
+    /// Window for all responses of a connection together: at least 65,535, the initial value of the
+    /// standard.
     pub connection_window: u32,
     /// Bytes of the table with which the peer may compress fields.
     pub header_table: u32,
-    /// Bytes of the table with which our side compresses them, where the peer allows as many.
+    /// Size in bytes of the table with which our side compresses fields, if the peer permits it.
     pub encoder_table: u32,
     /// Maximum payload of a frame that the peer may send, 2^14 to 2^24 − 1 bytes.
     pub frame_max: u32,
-    /// Bytes of one list of fields, names and values and 32 for each (RFC 9113 section 6.5.2). A
-    /// response with more is reset.
+    /// Maximum size of one list of fields in bytes, names and values and 32 for each (RFC 9113
+    /// section 6.5.2). A larger response is reset.
     pub header_list_max: u32,
     /// Use the priorities of RFC 9218: announce it, and send the priority of each request with a
     /// field `priority` in a frame too, if the peer supports it.

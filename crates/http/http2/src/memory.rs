@@ -14,10 +14,11 @@ const STEP: usize = 32;
 /// Number of such sizes; larger blocks come from the system.
 const SIZES: usize = 16;
 
-/// Each block is preceded by its size. The library never needs a larger alignment.
+/// Size of the header before each block, which contains the block's size. The library never needs a
+/// larger alignment.
 const HEADER: usize = 8;
 
-/// Freed blocks by size. Allocated ones are the library's: it frees all of them before this is
+/// Freed blocks by size. The library owns the allocated ones, and frees all of them before this is
 /// dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
@@ -30,8 +31,8 @@ struct Free {
     next: Option<NonNull<Free>>,
 }
 
-/// Size of the whole block, including the header, that holds `size` bytes, or `None` if there is no
-/// such block.
+/// Returns the size of the whole block, including the header, that holds `size` bytes, or `None` if
+/// there is no such block.
 #[inline]
 fn whole(size: usize) -> Option<usize> {
     let total = size.checked_add(HEADER)?;
@@ -46,14 +47,14 @@ fn layout(whole: usize) -> Layout {
     Layout::from_size_align(whole, HEADER).expect("a size below the largest")
 }
 
-/// Index of the free list for this size, including the header.
+/// Returns the index of the free list for this size, including the header.
 #[inline]
 fn size_class(whole: usize) -> Option<usize> {
     (whole <= STEP * SIZES).then(|| whole / STEP - 1)
 }
 
 impl Memory {
-    /// The library's functions on `memory`.
+    /// Returns the library's functions on `memory`.
     pub(crate) fn functions(memory: NonNull<Memory>) -> ng::nghttp2_mem {
         ng::nghttp2_mem {
             mem_user_data: memory.as_ptr().cast(),
@@ -64,7 +65,7 @@ impl Memory {
         }
     }
 
-    /// A block of at least `size` bytes; null if there is no memory.
+    /// Returns a block of at least `size` bytes; null if there is no memory.
     #[inline]
     fn take(&mut self, size: usize) -> *mut u8 {
         let Some(whole) = whole(size) else { return ptr::null_mut() };
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Each block is filled with a different byte, which must be unchanged when it is freed.
+    /// Fills each block with a different byte, which must be unchanged when it is freed.
     fn check(block: &(NonNull<u8>, usize, u8)) {
         let (start, size, byte) = *block;
         // SAFETY: a block of that many initialized bytes

@@ -9,13 +9,13 @@ const FIELDS_MAX: usize = 256;
 /// One request: fields with lowercase names, pseudo-fields first, and its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Shared with the streams that ask it: the library reads it there when the request leaves.
+    /// Text shared with the streams of the request: the library reads it when the request is sent.
     text: Arc<[u8]>,
     fields: Vec<(Range<usize>, Range<usize>)>,
     body: Option<Arc<[u8]>>,
     /// The body is sent in parts, each when it is released.
     paced: bool,
-    /// Its stream carries bytes in both directions.
+    /// True if its stream carries bytes in both directions.
     tunnel: bool,
 }
 
@@ -109,7 +109,7 @@ impl Request {
     }
 
     /// Sends only the first length-prefixed message of the body (gRPC) with the request; the others
-    /// leave when [`crate::Session::release`] is called.
+    /// are sent when [`crate::Session::release`] is called.
     pub fn pace(&mut self) {
         self.paced = true;
     }
@@ -122,7 +122,7 @@ impl Request {
         self.tunnel
     }
 
-    /// Names and values in their order.
+    /// Returns the names and values in their order.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields
             .iter()
@@ -138,7 +138,7 @@ impl Request {
         self.body.as_ref()
     }
 
-    /// Bytes of names and values, uncompressed.
+    /// Returns the number of bytes of names and values, uncompressed.
     pub fn plain_bytes(&self) -> u64 {
         self.text.len() as u64
     }

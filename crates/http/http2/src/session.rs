@@ -21,7 +21,7 @@ const PING_DATA: &[u8; 8] = b"loadston";
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
 const ID_LAST: i32 = i32::MAX;
 
-/// Bytes of a tunnel that may wait for the peer's window.
+/// Maximum number of bytes of a tunnel that wait for the peer's window.
 pub const TUNNEL_QUEUE_MAX: usize = 64 << 10;
 
 /// A client session. A stream is identified by its index among the outstanding ones, in the order
@@ -33,14 +33,14 @@ pub struct Session {
     state: NonNull<CallbackState>,
     memory: NonNull<Memory>,
     frame: Frame,
-    /// The last completed response, or the received part of an abandoned one.
+    /// Last completed response, or the received part of an abandoned one.
     done: OutstandingStream,
     streams_max: u32,
     /// Priorities are sent in frames too.
     prioritises: bool,
-    /// Requests can be taken.
+    /// True if requests can be accepted.
     open: bool,
-    /// Nothing has been received yet.
+    /// True if nothing has been received yet.
     fresh: bool,
     /// HEADERS and DATA frames of the peer so far.
     answers: u64,
@@ -109,14 +109,14 @@ impl Frame {
 /// Result of a call of [`Session::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fed {
-    /// Consumed bytes of the input: at most one frame.
+    /// Number of consumed input bytes: at most one frame.
     pub consumed: usize,
 }
 
-/// A piece of a response.
+/// Piece of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Index of its stream, before it is removed.
+    /// Index of its stream before its removal.
     pub place: usize,
     /// Content within the input.
     pub body: Range<usize>,
@@ -131,7 +131,7 @@ pub struct Gone {
     pub code: u32,
     /// The peer has not processed the request: it is safe to send it again (RFC 9113 section 8.7).
     pub refused: bool,
-    /// The peer reset the stream; otherwise our side did, because of data from the peer.
+    /// True if the peer reset the stream; otherwise our side did, because of data from the peer.
     pub by_peer: bool,
 }
 
@@ -139,7 +139,7 @@ pub struct Gone {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
     pub place: usize,
-    /// Frame headers included.
+    /// Number of bytes, including frame headers.
     pub bytes: u64,
     /// This is the first part of the request, which the peer's stream limit had held back.
     pub begins: bool,
@@ -216,7 +216,7 @@ impl Session {
         unsafe { self.state.as_mut() }
     }
 
-    /// Streams that the peer allows at once; zero when it takes no further ones.
+    /// Returns the number of streams that the peer permits at once; zero if it accepts no more.
     #[inline]
     pub fn capacity(&self) -> u32 {
         if self.open { self.streams_max } else { 0 }
@@ -293,7 +293,7 @@ impl Session {
     }
 
     /// Releases the next message of a paced request; its bytes are appended to `out`, as far as the
-    /// peer's windows permit. `None` if all are released, or the stream has left.
+    /// peer's windows permit. `None` if all are released, or the stream is gone.
     pub fn release(&mut self, place: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
         let stream = self.state_mut().streams.get_mut(place)?;
         let (id, released) = (stream.id, stream.release()?);
@@ -328,7 +328,7 @@ impl Session {
         }
     }
 
-    /// Bytes of a tunnel that wait for the peer's window.
+    /// Returns the number of bytes of a tunnel that wait for the peer's window.
     pub fn queued(&mut self, id: i32) -> usize {
         self.state_mut().stream(id).map_or(0, |stream| stream.body_left().len())
     }
@@ -344,7 +344,7 @@ impl Session {
         unsafe { ng::nghttp2_session_resume_data(self.raw.as_ptr(), id) };
     }
 
-    /// Returns whether the peer accepts extended CONNECT (RFC 8441 section 3), or `None` before its
+    /// Returns whether the peer accepts extended CONNECT (RFC 8441 section 3); `None` before its
     /// SETTINGS arrive.
     pub fn accepts_tunnels(&self) -> Option<bool> {
         // SAFETY: a live session, only read
@@ -367,7 +367,7 @@ impl Session {
         }
     }
 
-    /// PRIORITY_UPDATE (RFC 9218 section 7.1), sent before the request: a later one might arrive
+    /// Sends PRIORITY_UPDATE (RFC 9218 section 7.1) before the request: a later one might arrive
     /// after the response was sent. The library withholds it if the peer has not announced support.
     fn send_priority(&mut self, id: i32, request: &Request) {
         let priority = request.fields().find(|(name, _)| *name == b"priority");
@@ -401,7 +401,7 @@ impl Session {
             || unsafe { ng::nghttp2_session_get_outbound_queue_size(self.raw.as_ptr()) } > 0
     }
 
-    /// Like [`Session::send`], if the library wants to write.
+    /// Sends like [`Session::send`], if the library has output.
     #[cold]
     fn send_wanted(&mut self, out: &mut Vec<u8>) -> bool {
         // SAFETY: a live session, only read
@@ -495,7 +495,7 @@ impl Session {
         }
     }
 
-    /// Effect of the peer's settings or GOAWAY on further requests.
+    /// Applies the peer's settings or GOAWAY to further requests.
     fn look_up_limits(&mut self) {
         let state = self.state();
         let (seen, away) = (state.settings_seen, state.going_away);
@@ -512,8 +512,8 @@ impl Session {
         self.open &= !away;
     }
 
-    /// Our side has broken the connection off, after [`Session::drain`]: why, with the section of
-    /// the standard that the peer did not follow.
+    /// Returns why our side has broken the connection off, after [`Session::drain`], with the
+    /// section of the standard that the peer violated.
     #[inline]
     pub fn violation(&self) -> Option<String> {
         let state = self.state();
@@ -542,7 +542,7 @@ impl Session {
         state.news.as_ref().is_some_and(|news| state.place(news.id).is_some())
     }
 
-    /// The piece of a response that the frame was, or the part of a frame.
+    /// Returns the piece of a response that the frame was, or the part of a frame.
     pub fn take_part(&mut self) -> Option<Part> {
         let state = self.state_mut();
         let ResponseNews { id, body, ended: done } = state.news.take()?;
@@ -560,7 +560,8 @@ impl Session {
         Some(Part { place, body, done })
     }
 
-    /// Bytes of a request, frame headers included, that went out after it was asked.
+    /// Returns the bytes of a request, including frame headers, that were sent after it was
+    /// submitted.
     pub fn take_late(&mut self) -> Option<Late> {
         let state = self.state_mut();
         while let Some(LateFrame { id, bytes, begins }) = state.late.pop() {
@@ -571,7 +572,7 @@ impl Session {
         None
     }
 
-    /// The id of the stream that was done last.
+    /// Returns the id of the stream that was done last.
     pub fn done_id(&self) -> i32 {
         self.done.id
     }
@@ -603,49 +604,51 @@ impl Session {
         self.drain(out);
     }
 
-    /// PING frames of our side that the peer has not acknowledged since its last acknowledgment.
+    /// Returns the number of our PING frames that the peer has not acknowledged since its last
+    /// acknowledgment.
     pub fn unanswered_pings(&self) -> u32 {
         self.state().unanswered_pings
     }
 
-    /// HEADERS and DATA frames of the peer so far.
+    /// Returns the number of HEADERS and DATA frames of the peer so far.
     pub fn answers(&self) -> u64 {
         self.answers
     }
 
-    /// Facts of the last completed response, or of the received part of an abandoned one.
+    /// Returns the facts of the last completed response, or of the received part of an abandoned
+    /// one.
     #[inline]
     pub fn facts(&self) -> StreamFacts {
         self.done.facts
     }
 
-    /// Fields in the form of HTTP/1, if heads are kept.
+    /// Returns the fields in the form of HTTP/1, if heads are kept.
     pub fn head(&self) -> &[u8] {
         self.done.head()
     }
 
-    /// The fields of its trailers, in the same form.
+    /// Returns the fields of its trailers, in the same form.
     pub fn trailers(&self) -> &[u8] {
         self.done.trailers()
     }
 
-    /// The values of its Server-Timing fields.
+    /// Returns the values of its Server-Timing fields.
     pub fn timings(&self) -> &[u8] {
         self.done.timings()
     }
 
-    /// Fields of a response in progress, if heads are kept.
+    /// Returns the fields of a response in progress, if heads are kept.
     pub fn head_of(&self, place: usize) -> &[u8] {
         self.state().streams.get(place).map_or(&[], OutstandingStream::head)
     }
 
-    /// The received part of an incomplete response; `None` before its first frame.
+    /// Returns the received part of an incomplete response; `None` before its first frame.
     pub fn partial(&self, place: usize) -> Option<StreamFacts> {
         let facts = self.state().streams.get(place)?.facts;
         (facts.head_bytes > 0).then_some(facts)
     }
 
-    /// Streams outstanding.
+    /// Returns the number of outstanding streams.
     pub fn outstanding(&self) -> usize {
         self.state().streams.len()
     }
@@ -694,7 +697,7 @@ fn is_continued(frame: &[u8]) -> bool {
         && u32::from(flags) & ng::NGHTTP2_FLAG_END_HEADERS == 0
 }
 
-/// The peer's fault: the code and reason with which our side closed the connection, and the
+/// Returns the peer's fault: the code and reason with which our side closed the connection, and the
 /// library's previous remark.
 #[cold]
 fn describe_violation(code: u32, reason: &str, remark: Option<&str>) -> String {
@@ -709,14 +712,15 @@ fn describe_violation(code: u32, reason: &str, remark: Option<&str>) -> String {
     format!("{reason} (RFC 9113 section {section})")
 }
 
-/// The library's text for an error.
+/// Returns the library's text for an error.
 fn error_text(error: ng::nghttp2_ssize) -> String {
     // SAFETY: it returns a static string
     let text = unsafe { std::ffi::CStr::from_ptr(ng::nghttp2_strerror(error as i32)) };
     text.to_string_lossy().into_owned()
 }
 
-/// A client's session of the library, with our callbacks. `table`: bytes of our table for fields.
+/// Returns a client's session of the library, with our callbacks. `table`: bytes of our table for
+/// fields.
 fn client(
     state: NonNull<CallbackState>,
     memory: NonNull<Memory>,

@@ -9,13 +9,13 @@ pub struct StreamFacts {
     pub status: u16,
     /// Frames with fields before the content, including their headers of nine bytes.
     pub head_bytes: u64,
-    /// Content.
+    /// Size of the content.
     pub body_bytes: u64,
     /// Frame headers and padding around content, and frames with trailers.
     pub framing_bytes: u64,
     /// Of these, frames with trailers.
     pub trailer_bytes: u64,
-    /// Interim responses.
+    /// Number of interim responses.
     pub interim: u16,
     /// The response has a Server-Timing field.
     pub timed: bool,
@@ -29,7 +29,7 @@ pub(crate) struct OutstandingStream {
     final_list: bool,
     /// True if all fields of the head of the final response were received.
     pub(crate) has_head: bool,
-    /// The peer's RST_STREAM.
+    /// RST_STREAM of the peer.
     pub(crate) reset: Option<u32>,
     /// Rarely used fields: a stream is moved when it completes, so it should be small.
     kept: Option<Box<KeptFields>>,
@@ -47,7 +47,8 @@ struct KeptFields {
     timings: Vec<u8>,
 }
 
-/// Bytes reserved for a kept head and for trailers: most fit, and never grow field by field.
+/// Number of bytes reserved for a kept head and for trailers, so that most need not grow field by
+/// field.
 const HEAD_RESERVED: usize = 256;
 const TRAILERS_RESERVED: usize = 64;
 
@@ -60,12 +61,12 @@ fn reserve_first(buffer: &mut Vec<u8>, bytes: usize) {
 /// The part that was not sent at submission.
 #[derive(Debug, Default)]
 struct UnsentRequest {
-    /// Fields that the library has yet to read.
+    /// Fields that the library has not read yet.
     text: Option<Arc<[u8]>>,
     body: Option<Arc<[u8]>>,
-    /// Bytes of the body that are sent.
+    /// Number of body bytes that are sent.
     body_at: usize,
-    /// Bytes at the end of the body that are not released.
+    /// Number of bytes at the end of the body that are not released.
     held: usize,
     tunnel: Option<TunnelBytes>,
 }
@@ -74,13 +75,14 @@ struct UnsentRequest {
 #[derive(Debug, Default)]
 struct TunnelBytes {
     bytes: Vec<u8>,
-    /// Our side has ended.
+    /// True if our side has ended.
     ended: bool,
-    /// The peer's side has.
+    /// True if the peer's side has ended.
     peer_ended: bool,
 }
 
-/// Bytes of the message with a prefix that begins there, prefix included (gRPC); at most all.
+/// Returns the number of bytes of the message whose prefix begins there, including the prefix
+/// (gRPC); at most all.
 fn message_length(body: &[u8]) -> usize {
     let Some([_, length @ ..]) = body.first_chunk::<5>() else { return body.len() };
     let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
@@ -90,9 +92,9 @@ fn message_length(body: &[u8]) -> usize {
 /// Result of releasing the next message of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReleasedMessage {
-    /// Earlier messages are still unsent: the peer's window is closed.
+    /// True if earlier messages are still unsent, because the peer's window is closed.
     pub held_back: bool,
-    /// The message was the last one.
+    /// True if the message was the last one.
     pub last: bool,
 }
 
@@ -111,13 +113,13 @@ impl OutstandingStream {
         OutstandingStream { id, unsent, ..OutstandingStream::default() }
     }
 
-    /// The request did not leave when it was asked: its text lives as long as the stream.
+    /// Keeps the text of a request that was not sent at once for the life of the stream.
     #[cold]
     pub(crate) fn hold(&mut self, text: &Arc<[u8]>) {
         self.unsent.get_or_insert_default().text = Some(text.clone());
     }
 
-    /// Unsent part of the request's body, as far as it is released.
+    /// Returns the unsent part of the request's body, as far as it is released.
     pub(crate) fn body_left(&self) -> &[u8] {
         let Some(unsent) = &self.unsent else { return &[] };
         if let Some(tunnel) = &unsent.tunnel {
@@ -174,7 +176,7 @@ impl OutstandingStream {
         }
     }
 
-    /// Notes that the peer has ended its side. Returns true if it is a tunnel whose other side is
+    /// Records that the peer has ended its side. Returns true if it is a tunnel whose other side is
     /// still open.
     pub(crate) fn end_by_peer(&mut self) -> bool {
         self.tunnel_mut().is_some_and(|tunnel| {
@@ -220,12 +222,12 @@ impl OutstandingStream {
         }
     }
 
-    /// The fields of the response that are there, where heads are kept.
+    /// Returns the fields of the response so far, if heads are kept.
     pub(crate) fn head(&self) -> &[u8] {
         self.kept.as_ref().map_or(&[], |kept| &kept.head)
     }
 
-    /// The fields of the trailers, where heads are kept.
+    /// Returns the fields of the trailers, where heads are kept.
     pub(crate) fn trailers(&self) -> &[u8] {
         self.kept.as_ref().map_or(&[], |kept| &kept.trailers)
     }
@@ -234,12 +236,12 @@ impl OutstandingStream {
         self.kept.as_ref().map_or(&[], |kept| &kept.timings)
     }
 
-    /// A list of fields begins.
+    /// Begins a list of fields.
     pub(crate) fn begin_fields(&mut self) {
         self.final_list = false;
     }
 
-    /// Takes the status in. `keeps`: heads are kept.
+    /// Processes the status. `keeps`: heads are kept.
     pub(crate) fn status(&mut self, value: &[u8], keeps: bool) {
         // the library has checked that it is three digits
         let digit = |at: usize| u16::from(value.get(at).copied().unwrap_or_default() & 15);
@@ -289,7 +291,7 @@ impl OutstandingStream {
         }
     }
 
-    /// The list of fields has ended.
+    /// Ends the list of fields.
     pub(crate) fn end_fields(&mut self) {
         if self.final_list {
             self.has_head = true;

@@ -47,7 +47,7 @@ fn ask(session: &mut Session, request: &Request, cookie: Option<&str>) -> Vec<u8
     out
 }
 
-/// Output of the session now.
+/// Returns output of the session now.
 fn sent(session: &mut Session) -> Vec<u8> {
     let mut out = Vec::new();
     session.drain(&mut out);
@@ -88,7 +88,7 @@ fn a_ping_is_acknowledged() {
     assert_eq!((facts.pings_sent, facts.pings_answered, facts.pings), (1, 1, 0));
 }
 
-/// A session that has sent `count` requests, and a server that has read them.
+/// Returns a session that has sent `count` requests, and a server that has read them.
 fn asked(count: usize) -> (Session, Server) {
     let mut session =
         Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
@@ -293,7 +293,7 @@ fn interim_responses_and_trailers_are_counted_apart() {
     assert_eq!(session.timings(), b"db;dur=1,");
 }
 
-/// As over HTTP/1 and HTTP/3: they are not times of this call's response.
+/// As over HTTP/1 and HTTP/3, these are not times of this call's response.
 #[test]
 fn times_in_an_interim_response_are_not_the_response_s() {
     let (mut session, mut server) = asked(1);
@@ -383,7 +383,8 @@ fn a_malformed_response_resets_its_stream_alone() {
     }
 }
 
-/// The types of the frames in `bytes`, with the stream and payload of those with a priority.
+/// Returns the types of the frames in `bytes`, with the stream and payload of those with a
+/// priority.
 fn priorities(mut bytes: &[u8]) -> Vec<String> {
     let mut lines = Vec::new();
     while let [a, b, c, kind, _, _, _, _, stream, rest @ ..] = bytes {

@@ -5,7 +5,7 @@ mod checks;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// One frame of any kind, with a length that may be wrong.
+/// Generates one frame of any kind, with a length that may be wrong.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let payload = proptest::collection::vec(any::<u8>(), 0..40);
     (0u8..12, any::<u8>(), 0u8..8, payload, -2isize..3).prop_map(

@@ -2,8 +2,8 @@
 
 use http2::{Request, Session, SessionSettings};
 
-/// The first byte determines how the others are cut. The session accepts them all or returns the
-/// reason; it consumes its input and never refers to content outside of it.
+/// Splits the input by its first byte. The session accepts it all or returns the reason; it
+/// consumes its input and never refers to content outside of it.
 pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, bytes)) = data.split_first() else { return };
     let request = Request::from_http1(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "http");
@@ -19,7 +19,7 @@ pub(crate) fn server_bytes(data: &[u8]) {
     }
 }
 
-/// False: the session is of no use any more.
+/// Feeds a piece; returns false when the session is unusable.
 fn takes(session: &mut Session, piece: &[u8]) -> bool {
     let mut out = Vec::new();
     let mut at = 0;

@@ -5,14 +5,15 @@ use std::fmt::Debug;
 
 /// Converts the messages of one method. The descriptors belong to a higher layer.
 pub trait MessageCodec: Debug + Send + Sync {
-    /// The body of a request, from a message as JSON or a list of them; `None` means an empty
+    /// Returns the body of a request, from a message as JSON or a list of them; `None` for an empty
     /// message.
     ///
     /// # Errors
     /// Fails for text that is not JSON, or does not fit the message; the error names the place.
     fn request_body(&self, json: Option<&str>) -> Result<Vec<u8>, String>;
 
-    /// The body of a response as JSON: its message, or the list of messages of a server stream.
+    /// Returns the body of a response as JSON: its message, or the list of messages of a server
+    /// stream.
     ///
     /// # Errors
     /// Fails if the body is not such a message.

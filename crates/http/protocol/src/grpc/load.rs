@@ -8,7 +8,7 @@ use sample::LoadReport;
 /// Name of the trailer.
 pub const LOAD_TRAILER: &str = "endpoint-load-metrics-bin";
 
-/// Bytes of a value that are read.
+/// Maximum number of bytes read of a value.
 const VALUE_MAX: usize = 16 << 10;
 
 /// Base64 with or without padding: receivers of gRPC accept both.
@@ -17,8 +17,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The report in the value of a trailer: `xds.data.orca.v3.OrcaLoadReport`. `None` if it cannot be
-/// read. Unknown fields, and maps of named figures, are skipped.
+/// Returns the report in the value of a trailer: `xds.data.orca.v3.OrcaLoadReport`. `None` if it
+/// cannot be read. Unknown fields, and maps of named figures, are skipped.
 pub fn load_report(value: &[u8]) -> Option<LoadReport> {
     let value = Some(value).filter(|value| value.len() <= VALUE_MAX)?;
     let bytes = BASE64.decode(value).ok()?;

@@ -2,13 +2,13 @@
 
 use std::io::Write as _;
 
-/// Bytes before each message.
+/// Number of bytes before each message.
 pub const PREFIX_BYTES: usize = 5;
 
-/// Bytes of the end of a call, or of an error's description, that are kept.
+/// Maximum number of bytes kept of the end of a call, or of an error's description.
 pub(super) const END_MAX: usize = 16 << 10;
 
-/// A message with its prefix, not compressed.
+/// Returns a message with its prefix, not compressed.
 ///
 /// # Panics
 /// Panics above 4 GiB, which no plan can hold.
@@ -21,7 +21,7 @@ pub fn prefixed(message: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A message with its prefix, compressed with gzip.
+/// Returns a message with its prefix, compressed with gzip.
 ///
 /// # Panics
 /// Panics like [`prefixed`].
@@ -44,14 +44,14 @@ pub enum MessageFault {
     Cut,
 }
 
-/// Counts the messages of one body as its pieces arrive, wherever they are cut. Keeps only the end
-/// of a call, if a frame has it.
+/// Counts the messages of one body as its pieces arrive, wherever they are split. Keeps only the
+/// end of a call, if a frame contains it.
 #[derive(Clone, Debug, Default)]
 pub struct MessageReader {
     prefix: [u8; PREFIX_BYTES],
-    /// Bytes of the prefix that are there.
+    /// Number of available prefix bytes.
     have: usize,
-    /// Bytes of the message that are missing.
+    /// Number of missing message bytes.
     left: u64,
     fault: Option<MessageFault>,
     compressed: bool,
@@ -68,12 +68,12 @@ impl MessageReader {
         MessageReader { end_flag, ..MessageReader::default() }
     }
 
-    /// Content of the frame that ends the call, as far as it is kept.
+    /// Returns the content of the frame that ends the call, as far as it is kept.
     pub fn take_end(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.end)
     }
 
-    /// Takes a piece of the body and returns the number of messages that end in it.
+    /// Processes a piece of the body and returns the number of messages that end in it.
     pub fn push(&mut self, mut piece: &[u8]) -> u64 {
         let mut messages = 0;
         while !piece.is_empty() && self.fault.is_none() {
@@ -103,7 +103,7 @@ impl MessageReader {
         messages
     }
 
-    /// The prefix is there.
+    /// Begins a message whose prefix is complete.
     fn begin(&mut self) {
         let [flag, length @ ..] = self.prefix;
         self.left = u64::from(u32::from_be_bytes(length));
@@ -116,8 +116,8 @@ impl MessageReader {
         }
     }
 
-    /// Fault in the complete body. `has_encoding`: the response names the encoding
-    /// of its compressed messages.
+    /// Returns the fault in the complete body. `has_encoding`: the response names the encoding of
+    /// its compressed messages.
     pub fn fault(&self, has_encoding: bool) -> Option<MessageFault> {
         let cut = (self.have > 0).then_some(MessageFault::Cut);
         let compressed = (self.compressed && !has_encoding).then_some(MessageFault::Compressed);

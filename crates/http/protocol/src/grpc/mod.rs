@@ -18,7 +18,8 @@ use units::Nanos;
 /// The media type of requests and responses; a suffix names the encoding of messages.
 pub const CONTENT_TYPE: &str = "application/grpc";
 
-/// A deadline as the field `grpc-timeout` has it: at most eight digits and a unit, rounded up.
+/// Returns a deadline as the field `grpc-timeout` has it: at most eight digits and a unit, rounded
+/// up.
 pub fn timeout(span: Nanos) -> String {
     const MOST: u64 = 99_999_999;
     const UNITS: [(u64, char); 6] = [

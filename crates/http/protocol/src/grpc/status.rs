@@ -6,7 +6,7 @@ use units::{ParseError, quoted};
 
 macro_rules! codes {
     ($($name:ident, $number:literal, $text:literal;)*) => {
-        /// A status code of gRPC.
+        /// Status code of gRPC.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Code { $($name = $number,)* }
@@ -43,7 +43,7 @@ codes! {
 }
 
 impl Code {
-    /// The code with this number; a number that the specification does not have is UNKNOWN.
+    /// Returns the code with this number; a number that the specification does not have is UNKNOWN.
     pub fn of(number: u32) -> Code {
         let known = Code::ALL.get(usize::try_from(number).unwrap_or(usize::MAX));
         known.copied().unwrap_or(Code::Unknown)
@@ -53,7 +53,7 @@ impl Code {
         self as u8
     }
 
-    /// Meaning of a response without `grpc-status`, by its HTTP status
+    /// Returns the meaning of a response without `grpc-status`, by its HTTP status
     /// (`http-grpc-status-mapping.md`).
     pub fn of_http(status: u16) -> Code {
         match status {
@@ -91,23 +91,23 @@ pub fn expected_codes(text: &str) -> Result<Vec<u8>, ParseError> {
     text.split(',').map(one).collect()
 }
 
-/// How a call ended.
+/// End of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub code: Code,
     /// Status as sent by the server; codes beyond those of the specification are [`Code::Unknown`].
     pub number: u32,
-    /// `grpc-message`, percent-decoded; where the server sent no status, what it sent instead.
+    /// `grpc-message`, percent-decoded; if the server sent no status, what it sent instead.
     pub message: String,
-    /// The server sent the status; otherwise it follows from the HTTP status.
+    /// True if the server sent the status; otherwise it follows from the HTTP status.
     pub sent: bool,
 }
 
 /// Characters of a message that are kept.
 pub(super) const MESSAGE_MAX: usize = 200;
 
-/// The status of a response: `grpc-status` is in the trailers, or in the head of a response without
-/// content (Trailers-Only).
+/// Returns the status of a response: `grpc-status` is in the trailers, or in the head of a response
+/// without content (Trailers-Only).
 pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
     let field =
         |name: &str| fields::find_trailer(trailers, name).or_else(|| fields::find(head, name));

@@ -27,7 +27,7 @@ impl Variant {
         ("connect", Variant::Connect),
     ];
 
-    /// Fields of every request.
+    /// Returns the fields of every request.
     pub fn fields(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Variant::Grpc => &[("content-type", CONTENT_TYPE), ("te", "trailers")],
@@ -43,7 +43,8 @@ impl Variant {
         }
     }
 
-    /// A request's body from its messages with prefixes. `streams`: the method has a stream.
+    /// Returns a request's body from its messages with prefixes. `streams`: the method has a
+    /// stream.
     pub fn body(self, messages: Vec<u8>, streams: bool) -> Vec<u8> {
         match self {
             Variant::Grpc | Variant::Web => messages,
@@ -65,14 +66,14 @@ pub const CONNECT_STREAM: &str = "application/connect+proto";
 pub enum BodyForm {
     /// Messages with prefixes. A frame with this flag ends the call; 0: no frame does.
     Messages { end_flag: u8, text: bool },
-    /// One message.
+    /// A single message.
     Whole,
     /// The description of an error.
     Error,
 }
 
 impl BodyForm {
-    /// Form of the responses to requests of this content type.
+    /// Returns the form of the responses to requests of this content type.
     pub fn of(variant: Variant, content_type: &str) -> BodyForm {
         match variant {
             Variant::Grpc => BodyForm::Messages { end_flag: 0, text: false },
@@ -110,7 +111,7 @@ impl BodyReader {
         BodyReader { form, messages, group, grouped, broken: false, whole: Vec::new() }
     }
 
-    /// Takes a piece of the body and returns the number of messages that end in it.
+    /// Processes a piece of the body and returns the number of messages that end in it.
     pub fn push(&mut self, piece: &[u8]) -> u64 {
         match self.form {
             BodyForm::Messages { text: false, .. } => self.messages.push(piece),
@@ -140,18 +141,18 @@ impl BodyReader {
         messages
     }
 
-    /// The body is complete. Returns the number of messages that end with it.
+    /// Completes the body. Returns the number of messages that end with it.
     pub fn finish(&self) -> u64 {
         u64::from(self.form == BodyForm::Whole)
     }
 
-    /// Fault in the complete body.
+    /// Returns the fault in the complete body.
     pub fn fault(&self, has_encoding: bool) -> Option<MessageFault> {
         let cut = (self.broken || self.grouped > 0).then_some(MessageFault::Cut);
         self.messages.fault(has_encoding).or(cut)
     }
 
-    /// Content of the frame that ends the call, or the beginning of a whole body.
+    /// Returns the content of the frame that ends the call, or the beginning of a whole body.
     pub fn take_end(&mut self) -> Vec<u8> {
         match self.form {
             BodyForm::Messages { .. } => self.messages.take_end(),
@@ -167,8 +168,8 @@ pub struct ConnectError {
     pub message: String,
 }
 
-/// The status of a Connect call. `error`: described in the body or at the end of the stream;
-/// `ended`: the stream has its end frame, or the call is unary.
+/// Returns the status of a Connect call. `error`: described in the body or at the end of the
+/// stream; `ended`: the stream has its end frame, or the call is unary.
 pub fn connect_status(http_status: u16, error: Option<ConnectError>, ended: bool) -> Status {
     let named = |name: &str| match name {
         "canceled" => Some(Code::Cancelled),
@@ -196,7 +197,7 @@ mod tests {
         frame
     }
 
-    /// Messages, end and fault of a body, which may arrive in any pieces.
+    /// Returns messages, end and fault of a body, which may arrive in any pieces.
     fn read(form: BodyForm, body: &[u8]) -> (u64, Vec<u8>, Option<MessageFault>) {
         let one = |step: usize| {
             let mut reader = BodyReader::new(form);

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 
 /// Overhead per table entry in addition to its bytes (RFC 7541 section 4.1).
 const OVERHEAD: usize = 32;
-/// Limit on the continuation bytes of an integer: more than 2^35 is neither a length nor an index.
+/// Maximum number of continuation bytes of an integer: more than 2^35 is neither a length nor an
+/// index.
 const INTEGER_BYTES: u32 = 5;
 
 /// A name and a value.
@@ -44,10 +45,10 @@ impl std::fmt::Display for HpackError {
 
 impl std::error::Error for HpackError {}
 
-/// The reader's side of one connection.
+/// Decoder of one connection.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// The newest first.
+    /// Entries, the newest first.
     entries: VecDeque<Field>,
     size: usize,
     max: usize,
@@ -58,8 +59,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// `permitted`: bytes of the dynamic table; `list_max`: bytes of one block's fields, of which each
-    /// counts 32 more.
+    /// `permitted`: size of the dynamic table in bytes; `list_max`: size of one block's fields,
+    /// each of which counts 32 bytes more.
     pub fn new(permitted: usize, list_max: usize) -> Decoder {
         Decoder { entries: VecDeque::new(), size: 0, max: permitted, permitted, list_max }
     }

@@ -5,10 +5,10 @@ mod table;
 use std::sync::LazyLock;
 use table::CODES;
 
-/// The end of a string: its code may not occur in one, only the beginning of it as padding.
+/// Code of the end of a string: it may not occur in one; only its beginning may, as padding.
 const END: u16 = 256;
 
-/// Bytes of the text when it is coded.
+/// Returns the number of bytes of the text when it is coded.
 pub fn coded_len(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|byte| usize::from(CODES[usize::from(*byte)].1)).sum();
     bits.div_ceil(8)
@@ -32,13 +32,13 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// One step of reading: four bits.
+/// Step of decoding: four bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct NibbleStep {
     next: u16,
-    /// A byte is whole.
+    /// True if a byte is complete.
     byte: Option<u8>,
-    /// No string has these bits.
+    /// True if no string has these bits.
     broken: bool,
 }
 
@@ -46,13 +46,13 @@ struct NibbleStep {
 #[derive(Debug)]
 struct CodeState {
     steps: [NibbleStep; 16],
-    /// A string may end here: the incomplete code is less than a byte of ones.
+    /// True if a string may end here: the incomplete code is less than a byte of ones.
     ends: bool,
 }
 
 static STATES: LazyLock<Vec<CodeState>> = LazyLock::new(build);
 
-/// The binary tree of the code, made into steps of four bits.
+/// Returns the binary tree of the code, made into steps of four bits.
 fn build() -> Vec<CodeState> {
     // children, or a symbol, of each inner node; 0 is the root
     let mut tree: Vec<[Option<Result<usize, u16>>; 2]> = vec![[None; 2]];

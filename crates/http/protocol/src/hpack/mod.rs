@@ -1,5 +1,5 @@
-//! HPACK (RFC 7541), as far as a client needs it that reads everything and writes by hand: Huffman's
-//! code, integers, a reader of header blocks, and the literals that a block may be made of.
+//! HPACK (RFC 7541), as far as a client needs it that reads everything and writes by hand:
+//! Huffman's code, integers, a reader of header blocks, and literals for blocks.
 
 mod decoder;
 pub mod huffman;
@@ -8,8 +8,8 @@ mod table;
 pub use decoder::{Decoder, Field, HpackError};
 pub use table::STATIC;
 
-/// An integer with a prefix of 1 to 8 bits (RFC 7541 section 5.1); `first` has the bits above the
-/// prefix.
+/// Encodes an integer with a prefix of 1 to 8 bits (RFC 7541 section 5.1); `first` has the bits
+/// above the prefix.
 pub fn integer(first: u8, prefix: u32, value: u64, out: &mut Vec<u8>) {
     let most = (1_u64 << prefix) - 1;
     if value < most {
@@ -24,14 +24,15 @@ pub fn integer(first: u8, prefix: u32, value: u64, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// A field as a literal that no table keeps, without Huffman's code (RFC 7541 section 6.2.2).
+/// Encodes a field as a literal that no table keeps, without Huffman's code (RFC 7541 section
+/// 6.2.2).
 pub fn literal(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.push(0);
     string(name, out);
     string(value, out);
 }
 
-/// A field as a literal that the dynamic table keeps (RFC 7541 section 6.2.1).
+/// Encodes a field as a literal that the dynamic table keeps (RFC 7541 section 6.2.1).
 pub fn kept(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.push(0x40);
     string(name, out);

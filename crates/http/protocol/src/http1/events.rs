@@ -2,8 +2,8 @@
 
 use memchr::{memchr, memchr2};
 
-/// Bytes at the beginning of a line that are looked at: enough for a byte order mark and
-/// `data: [DONE]` with its space.
+/// Number of bytes examined at the beginning of a line: enough for a byte order mark and `data:
+/// [DONE]` with its space.
 const PREFIX_MAX: usize = 16;
 
 /// The data with which many servers of language models end a stream: an end, and no event.
@@ -16,8 +16,8 @@ enum EventFormat {
     Lines,
 }
 
-/// Counts the events of one body as its pieces arrive; the count does not depend on the cuts. Needs
-/// no additional memory.
+/// Counts the events of one body as its pieces arrive; the count does not depend on the splits.
+/// Needs no additional memory.
 #[derive(Clone, Copy, Debug)]
 pub struct EventReader {
     form: EventFormat,
@@ -41,7 +41,7 @@ impl EventReader {
         EventReader::new(EventFormat::Sse)
     }
 
-    /// A line for each event, as in JSON lines: every line that is not blank.
+    /// Returns a line for each event, as in JSON lines: every line that is not blank.
     pub fn lines() -> EventReader {
         EventReader::new(EventFormat::Lines)
     }
@@ -66,7 +66,7 @@ impl EventReader {
         }
     }
 
-    /// The body is complete: a last line needs no line end. An SSE event without a final empty line
+    /// Completes the body: a last line needs no line end. An SSE event without a final empty line
     /// does not count, as the standard requires.
     pub fn finish(&mut self) -> u64 {
         u64::from(self.form == EventFormat::Lines && std::mem::take(&mut self.inked))
@@ -115,7 +115,7 @@ impl EventReader {
         self.length = self.length.saturating_add(part.len());
     }
 
-    /// A line of SSE is whole. True: an event ends with it.
+    /// Ends a line of SSE. Returns true if an event ends with it.
     fn end_line(&mut self) -> bool {
         let length = std::mem::take(&mut self.length);
         let first = std::mem::take(&mut self.first_line);

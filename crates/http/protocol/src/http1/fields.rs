@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The fields of a head in order, names and values as received, surrounding white space removed.
-/// The status line and invalid lines are skipped; the empty line ends.
+/// Returns the fields of a head in order, names and values as received, surrounding white space
+/// removed. The status line and invalid lines are skipped; the empty line ends.
 ///
 /// A value folded over several lines (obsolete, RFC 9112 §5.2) contains its line ends; [`unfold`]
 /// makes one line of it.
@@ -13,7 +13,7 @@ pub fn fields(head: &[u8]) -> Fields<'_> {
     fields
 }
 
-/// The fields of a trailer section, which has no status line.
+/// Returns the fields of a trailer section, which has no status line.
 pub fn trailers(section: &[u8]) -> Fields<'_> {
     Fields { rest: section }
 }
@@ -24,36 +24,38 @@ pub struct Fields<'a> {
     rest: &'a [u8],
 }
 
-/// The first field with that name; case does not matter (RFC 9110 §5.1).
+/// Returns the first field with that name; case does not matter (RFC 9110 §5.1).
 pub fn find<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
     all(head, name).next()
 }
 
-/// The first field of that name in a trailer section.
+/// Returns the first field of that name in a trailer section.
 pub fn find_trailer<'a>(section: &'a [u8], name: &str) -> Option<&'a [u8]> {
     trailers(section)
         .find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
         .map(|(_, value)| value)
 }
 
-/// Every field of that name.
+/// Returns every field of that name.
 pub fn all<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     fields(head)
         .filter(move |(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
         .map(|(_, value)| value)
 }
 
-/// Values of all Set-Cookie fields; each is a separate cookie, never a list (RFC 9110 §5.3).
+/// Returns the values of all Set-Cookie fields; each is a separate cookie, never a list (RFC 9110
+/// §5.3).
 pub fn set_cookies(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     all(head, "set-cookie")
 }
 
-/// Target of a redirect: an absolute or relative reference. Unchecked; it may be anything.
+/// Returns the target of a redirect: an absolute or relative reference. Unchecked; it may be
+/// anything.
 pub fn location(head: &[u8]) -> Option<&[u8]> {
     find(head, "location")
 }
 
-/// The codings applied to the content, as a list: several fields are one (RFC 9110 §5.3).
+/// Returns the codings applied to the content, as a list: several fields are one (RFC 9110 §5.3).
 pub fn content_encoding(head: &[u8]) -> Option<Cow<'_, [u8]>> {
     let mut all = all(head, "content-encoding");
     let first = all.next()?;
@@ -62,7 +64,7 @@ pub fn content_encoding(head: &[u8]) -> Option<Cow<'_, [u8]>> {
     Some(Cow::Owned(lines.join(&b", "[..])))
 }
 
-/// A folded value as one line: each line end with the white space around it becomes a space
+/// Returns a folded value as one line: each line end with the white space around it becomes a space
 /// (RFC 9112 §5.2).
 pub fn unfold(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\n') {
@@ -72,14 +74,14 @@ pub fn unfold(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(lines.join(&b' '))
 }
 
-/// The elements of a comma-separated list, without empty ones (RFC 9110 §5.6.1.2). A fold counts
-/// as white space.
+/// Returns the elements of a comma-separated list, without empty ones (RFC 9110 §5.6.1.2). A fold
+/// counts as white space.
 pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(trim).filter(|element| !element.is_empty())
 }
 
 impl<'a> Fields<'a> {
-    /// The next line without its end; `None` at the end of the bytes.
+    /// Returns the next line without its end; `None` at the end of the bytes.
     fn line(&mut self) -> Option<&'a [u8]> {
         if self.rest.is_empty() {
             return None;

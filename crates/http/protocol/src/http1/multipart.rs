@@ -1,6 +1,6 @@
 //! `multipart/form-data` (RFC 7578), as browsers write it (WHATWG HTML, "multipart form data").
 
-/// One field of a form.
+/// Field of a form.
 #[derive(Clone, Copy, Debug)]
 pub struct FormPart<'a> {
     pub field: &'a str,
@@ -35,7 +35,8 @@ pub fn form_data(parts: &[FormPart<'_>]) -> (String, Vec<u8>) {
     (format!("multipart/form-data; boundary={boundary}"), body)
 }
 
-/// A boundary that occurs in no content (RFC 2046 §5.1.1), deterministic for the same parts.
+/// Returns a boundary that occurs in no content (RFC 2046 §5.1.1), deterministic for the same
+/// parts.
 fn boundary(parts: &[FormPart<'_>]) -> String {
     let taken = |text: &str| {
         let finder = memchr::memmem::Finder::new(text.as_bytes());

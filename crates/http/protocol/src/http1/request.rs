@@ -29,8 +29,8 @@ pub enum Target<'a> {
     Authority(&'a str),
 }
 
-/// One request before rendering. `None` values are not sent; a field in `headers` replaces the
-/// default field of the same name.
+/// Request before rendering. `None` values are not sent; a field in `headers` replaces the default
+/// field of the same name.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     /// A token; its case is kept.
@@ -39,7 +39,7 @@ pub struct RequestHead<'a> {
     pub version: Version,
     /// Value of the Host field: `host` or `host:port`.
     pub host: &'a str,
-    /// The user's fields, sent in this order after the default ones.
+    /// Fields of the user, sent in this order after the default ones.
     pub headers: &'a [(String, String)],
     pub user_agent: Option<&'a str>,
     pub accept_encoding: Option<&'a str>,
@@ -53,8 +53,7 @@ pub struct RequestHead<'a> {
 /// `bytes[cookie_at..]` is a valid message too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// Bytes for a connection that stays open: HTTP/1.0 requests that with `Connection:
-    /// keep-alive`.
+    /// Bytes for a connection that stays open, which HTTP/1.0 requests by `Connection: keep-alive`.
     pub bytes: Vec<u8>,
     /// Bytes for the last call of a connection: HTTP/1.1 sends `Connection: close`.
     pub last: Vec<u8>,
@@ -79,7 +78,7 @@ impl RequestHead<'_> {
         Ok(Rendered { bytes, last, cookie_at, cookie_at_last, asked })
     }
 
-    /// The message, and where its field lines end.
+    /// Returns the message, and where its field lines end.
     fn message(&self, connection: Option<&str>) -> (Vec<u8>, usize) {
         let body = self.body.unwrap_or_default();
         let mut out = Vec::with_capacity(512 + body.len());
@@ -117,14 +116,14 @@ impl RequestHead<'_> {
         }
     }
 
-    /// RFC 9110 §8.6: without a body, send 0 if the method suggests content.
+    /// Writes Content-Length (RFC 9110 §8.6): without a body, 0 if the method suggests content.
     fn content_length(&self) -> Option<usize> {
         let expected = matches!(self.method, "POST" | "PUT" | "PATCH");
         self.body.map(<[u8]>::len).or(expected.then_some(0))
     }
 }
 
-/// Facts for the response reader of a request with this method.
+/// Returns facts about a request with this method, for the response reader.
 pub fn asked(method: &str) -> Asked {
     match method {
         "HEAD" => Asked::Head,
@@ -133,7 +132,7 @@ pub fn asked(method: &str) -> Asked {
     }
 }
 
-/// The Authorization value of the Basic scheme (RFC 7617), in UTF-8.
+/// Returns the Authorization value of the Basic scheme (RFC 7617), in UTF-8.
 ///
 /// # Errors
 /// Fails for a colon in the user name, or a control character: neither can be sent (RFC 7617 §2).

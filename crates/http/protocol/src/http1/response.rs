@@ -73,7 +73,7 @@ pub struct ResponseFacts {
     pub status: u16,
     /// 0 or 1: HTTP/1.0 or HTTP/1.1.
     pub minor_version: u8,
-    /// Another request may be sent on this connection (RFC 9112 §9.3).
+    /// True if another request may be sent on this connection (RFC 9112 §9.3).
     pub persistent: bool,
     pub framing: Framing,
     /// Bytes of the final head, of interim heads and of empty lines before them.
@@ -82,11 +82,12 @@ pub struct ResponseFacts {
     pub body_bytes: u64,
     /// Bytes of chunk-size lines, line ends of chunks and trailers.
     pub framing_bytes: u64,
-    /// Of these, bytes of trailers with the empty line that ends them.
+    /// Bytes of trailers among them, with the empty line that ends them.
     pub trailer_bytes: u64,
-    /// Interim responses skipped.
+    /// Number of interim responses skipped.
     pub interim: u16,
-    /// [`ResponseReader::server_timings`] may have entries: a field of that name, or trailers.
+    /// True if [`ResponseReader::server_timings`] may have entries: from a field of that name, or
+    /// trailers.
     pub timed: bool,
     /// The head may have a Set-Cookie field. If false, a search of the head is unnecessary.
     pub sets_cookies: bool,
@@ -103,18 +104,18 @@ impl ResponseFacts {
 /// Result of a call of [`ResponseReader::advance`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advance {
-    /// Bytes of the input that are used up.
+    /// Number of consumed input bytes.
     pub consumed: usize,
     /// Content within the input, chunk framing removed; may be empty.
     pub body: Range<usize>,
-    /// The response is complete; the rest of the input belongs to the next one.
+    /// True if the response is complete; the rest of the input belongs to the next one.
     pub done: bool,
 }
 
 /// Reason why the received bytes are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseError {
-    /// The bytes cannot begin `HTTP/1.`: another protocol, or none.
+    /// The bytes cannot begin with `HTTP/1.`: another protocol, or no protocol.
     NotHttp,
     /// HTTP, but the end of the message is undefined; the text has the reason.
     BadFraming(&'static str),
@@ -147,7 +148,8 @@ impl std::fmt::Display for ResponseError {
 
 impl std::error::Error for ResponseError {}
 
-/// Reads responses off one connection. Small: what all connections share is in the [`HeadCache`].
+/// Reads responses from one connection. Small: shared data of all connections is in the
+/// [`HeadCache`].
 #[derive(Debug)]
 pub struct ResponseReader {
     facts: ResponseFacts,
@@ -156,7 +158,7 @@ pub struct ResponseReader {
     chunks: ChunkReader,
     /// A head that arrives in pieces; then the final head if it is kept, and trailers.
     buffer: Vec<u8>,
-    /// Bytes of `buffer` that are the final head.
+    /// Number of bytes of `buffer` that are the final head.
     head_len: usize,
     limits: Limits,
     state: ReadState,
@@ -185,7 +187,7 @@ pub struct Leniency {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReadState {
-    /// Nothing is awaited: never started, complete, or failed.
+    /// No response is awaited: never started, complete, or failed.
     Idle,
     /// No byte of a status line seen.
     Begin,
@@ -196,7 +198,8 @@ enum ReadState {
     UntilClose,
 }
 
-/// CR and LF bytes tolerated before a status line: what a sloppy server leaves after its last body.
+/// Maximum number of CR and LF bytes tolerated before a status line, as some servers leave them
+/// after the last body.
 const LEADING_MAX: u16 = 64;
 /// A larger buffer is freed when its response ends.
 const BUFFER_KEPT_MAX: usize = 4 << 10;
@@ -233,7 +236,7 @@ impl ResponseReader {
         ResponseReader { lenient, ..self }
     }
 
-    /// The next bytes belong to a new response.
+    /// Starts a new response with the next bytes.
     pub fn start(&mut self, asked: Asked) {
         self.asked = asked;
         self.state = ReadState::Begin;
@@ -245,8 +248,8 @@ impl ResponseReader {
         }
     }
 
-    /// [`ResponseReader::start`] and [`ResponseReader::advance`] in one, if the first bytes of the
-    /// response are available: the facts of a known head are set once, and nothing else.
+    /// Combines [`ResponseReader::start`] and [`ResponseReader::advance`], if the first bytes of
+    /// the response are available: only sets the facts of a known head.
     ///
     /// # Errors
     /// Fails like [`ResponseReader::advance`].
@@ -267,9 +270,9 @@ impl ResponseReader {
         self.advance(cache, input)
     }
 
-    /// Consumes as much of `input` as possible: at most one piece of body. Call it again with the
-    /// rest while something was consumed and the response is not done. If not started, or done, it
-    /// consumes nothing.
+    /// Consumes as much of `input` as possible: at most one piece of body. Must be called again
+    /// with the rest while bytes were consumed and the response is not done. If not started, or
+    /// done, consumes nothing.
     ///
     /// # Errors
     /// Fails if the bytes are no response; the connection cannot be used any further.
@@ -287,7 +290,7 @@ impl ResponseReader {
         advance
     }
 
-    /// The connection ended.
+    /// Handles the end of the connection.
     ///
     /// # Errors
     /// Returns [`ResponseError::ClosedEarly`] without a byte of a response,
@@ -318,26 +321,26 @@ impl ResponseReader {
         }
     }
 
-    /// Valid once the response is done; before, the facts known so far.
+    /// Returns the facts: valid once the response is done; before, those known so far.
     #[inline]
     pub fn facts(&self) -> ResponseFacts {
         self.facts
     }
 
-    /// [`ResponseReader::facts`] with the bytes of a head of which only the beginning is there.
+    /// Returns [`ResponseReader::facts`] with the bytes of an incomplete head.
     pub fn facts_so_far(&self) -> ResponseFacts {
         let begun = if self.state == ReadState::Head { self.buffer.len() as u64 } else { 0 };
         ResponseFacts { head_bytes: self.facts.head_bytes + begun, ..self.facts }
     }
 
-    /// The raw final head, its closing empty line included, from its end until the next `start`;
-    /// empty unless heads are kept.
+    /// Returns the raw final head, its closing empty line included, from its end until the next
+    /// `start`; empty unless heads are kept.
     pub fn head(&self) -> &[u8] {
         if self.keep_head { &self.buffer[..self.head_len] } else { &[] }
     }
 
-    /// The server's timing of its own work, in the final head and in the trailers: available once
-    /// the response is complete, until the next `start`.
+    /// Returns the server's timing of its own work, in the final head and in the trailers:
+    /// available once the response is complete, until the next `start`.
     pub fn server_timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
         let (head, trailers) = self.buffer.split_at(self.head_len);
         fields::fields(head)
@@ -355,8 +358,8 @@ impl ResponseReader {
 }
 
 impl ResponseReader {
-    /// The common case: an ordinary response's whole known head at the start of the input, with a body
-    /// of `length` bytes.
+    /// Returns the common case: an ordinary response's whole known head at the start of the input,
+    /// with a body of `length` bytes.
     #[inline]
     fn short_cut(&mut self, known: &Known, length: u64, input: &[u8]) -> Advance {
         let rest = input.len() - known.len;
@@ -401,7 +404,7 @@ impl ResponseReader {
         }
     }
 
-    /// Like [`ResponseReader::heads`]; from bytes that are not a head on, everything is body.
+    /// Reads like [`ResponseReader::heads`]; from bytes that are not a head on, everything is body.
     fn heads_or_none(
         &mut self,
         cache: &mut HeadCache,
@@ -418,7 +421,7 @@ impl ResponseReader {
         }
     }
 
-    /// Facts without a head: `bytes` of a body were received, and more may follow.
+    /// Returns facts without a head: `bytes` of a body were received, and more may follow.
     fn without_head(&mut self, bytes: u64) {
         self.begun = true;
         self.state = ReadState::UntilClose;
@@ -457,7 +460,7 @@ impl ResponseReader {
         Ok(Advance { consumed: at, body: at..at, done: false })
     }
 
-    /// RFC 9112 §2.2 asks servers to skip an empty line before a request; a client may be as kind.
+    /// Skips empty lines before a response, as RFC 9112 §2.2 requires of servers before a request.
     fn skip_empty_lines(&mut self, rest: &[u8]) -> Result<usize, ResponseError> {
         let room = usize::from(LEADING_MAX - self.leading);
         let empty = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
@@ -522,7 +525,7 @@ impl ResponseReader {
         }
     }
 
-    /// A piece of the trailer section. An empty section is not worth keeping.
+    /// Keeps a piece of the trailer section, unless the section is empty.
     fn keep_trailers(&mut self, piece: &[u8]) {
         let begun = self.buffer.len() > self.head_len;
         if begun || piece.first().is_some_and(|byte| !matches!(byte, b'\r' | b'\n')) {
@@ -542,7 +545,7 @@ impl ResponseReader {
         Ok(())
     }
 
-    /// The final head is here: decides how the body ends (RFC 9112 §6.3, in its order).
+    /// Handles a complete final head: decides how the body ends (RFC 9112 §6.3, in its order).
     fn settle(&mut self, known: &Known, here: usize) -> Result<(), ResponseError> {
         let tunnel = self.asked == Asked::Connect && (200..300).contains(&known.status);
         let bodiless = tunnel || self.asked == Asked::Head;
@@ -579,7 +582,7 @@ impl ResponseReader {
         Ok(())
     }
 
-    /// The body's part of `input[at..]`.
+    /// Returns the body's part of `input[at..]`.
     fn body(&mut self, input: &[u8], at: usize) -> Result<Advance, ResponseError> {
         let rest = input.len() - at;
         let advance = match self.state {
@@ -623,7 +626,7 @@ impl ResponseReader {
     }
 }
 
-/// The first bytes decide at once: `before` and then `rest` must be able to begin `HTTP/`.
+/// Checks the first bytes at once: `before` and then `rest` must be able to begin `HTTP/`.
 fn check_magic(before: &[u8], rest: &[u8]) -> Result<(), ResponseError> {
     let open = MAGIC.get(before.len()..).unwrap_or_default();
     let count = open.len().min(rest.len());

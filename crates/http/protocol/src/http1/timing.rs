@@ -12,7 +12,7 @@ use units::Nanos;
 /// The field's name, in lower case.
 pub const SERVER_TIMING: &str = "server-timing";
 
-/// Bytes of a metric's name.
+/// Maximum length of a metric's name in bytes.
 pub const NAME_MAX: usize = 64;
 
 /// Maximum milliseconds of a metric: about three hours.
@@ -31,7 +31,7 @@ pub struct Timing<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// The metrics of one field value, in order.
+/// Returns the metrics of one field value, in order.
 pub fn timings(value: &[u8]) -> Timings<'_> {
     Timings { rest: value }
 }
@@ -113,8 +113,8 @@ fn token(text: &[u8]) -> Option<&str> {
     if is_token(text) { std::str::from_utf8(text).ok() } else { None }
 }
 
-/// A token, or the content of a quoted string (RFC 9110 §5.6.4) with its escapes: a number has
-/// none.
+/// Returns a token, or the content of a quoted string (RFC 9110 §5.6.4) with its escapes: a number
+/// has none.
 fn plain(value: &[u8]) -> Option<&[u8]> {
     let [b'"', inside @ ..] = value else { return token(value).map(str::as_bytes) };
     let mut rest = inside;

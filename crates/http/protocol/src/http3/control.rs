@@ -24,7 +24,8 @@ const NO_CAPACITY: u8 = 0x20;
 /// Maximum payload of a frame on the control stream, in bytes.
 const FRAME_MAX: u64 = 16 << 10;
 
-/// Streams of the server that are remembered: one of each type, and some of types unknown here.
+/// Maximum number of streams of the server that are remembered: one of each type, and some of types
+/// unknown here.
 const STREAMS_MAX: usize = 16;
 
 /// All streams that the server opened on one connection.
@@ -48,8 +49,8 @@ struct Incoming {
 }
 
 impl Control {
-    /// Requests on streams from this one on are not processed, or `None` if the server is not going
-    /// away.
+    /// Returns the stream from which on requests are not processed; `None` if the server is not
+    /// going away.
     pub(crate) fn limit(&self) -> Option<u64> {
         self.limit
     }
@@ -77,7 +78,7 @@ impl Control {
         }
     }
 
-    /// The server ended such a stream, or reset it.
+    /// Handles the end or reset of such a stream.
     pub(crate) fn end(&mut self, id: u64) -> Result<(), Violation> {
         let Some(row) = self.streams.iter().position(|stream| stream.id == id) else {
             return Ok(());
@@ -105,7 +106,7 @@ impl Control {
         Ok(self.streams.len() - 1)
     }
 
-    /// The type of a stream, a byte at a time.
+    /// Returns the type of a stream, a byte at a time.
     fn begin(&mut self, row: usize, input: &[u8]) -> Result<usize, Violation> {
         let mut taken = 0;
         let stream = &mut self.streams[row];
@@ -204,7 +205,7 @@ impl Control {
     }
 }
 
-/// Settings that are HTTP/2's may not occur, and none twice (RFC 9114 section 7.2.4).
+/// Checks that no settings of HTTP/2 occur, and none twice (RFC 9114 section 7.2.4).
 fn check_settings(payload: &[u8]) -> Result<(), Violation> {
     let broken = |code, what| Err(Violation::new(code, what, "RFC 9114 section 7.2.4"));
     let mut rest = payload;

@@ -46,12 +46,12 @@ impl FrameReader {
         taken
     }
 
-    /// Bytes of the head.
+    /// Returns the number of bytes of the head.
     pub(crate) fn head_bytes(&self) -> u64 {
         self.have as u64
     }
 
-    /// The type of a frame with a complete header, and the remaining bytes of its payload.
+    /// Returns the type of a frame with a complete header, and the remaining bytes of its payload.
     pub(crate) fn current(&self) -> Option<(u64, u64)> {
         self.current
     }

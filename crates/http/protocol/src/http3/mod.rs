@@ -49,8 +49,8 @@ pub mod code {
 /// Settings and limits of our side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionSettings {
-    /// Bytes of one list of fields, names and values and 32 for each (RFC 9114 section 4.2.2). A
-    /// response with more is given up.
+    /// Maximum size of one list of fields in bytes, names and values and 32 for each (RFC 9114
+    /// section 4.2.2). A larger response is abandoned.
     pub section_max: u32,
     /// The fields of responses are kept, to be had when a response is done.
     pub keeps_heads: bool,

@@ -42,7 +42,7 @@ pub(crate) fn put_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     put_string(out, 0, 7, value);
 }
 
-/// A number after the bits of `first` that define its kind (RFC 7541 section 5.1).
+/// Encodes a number after the bits of `first` that define its kind (RFC 7541 section 5.1).
 fn put_number(out: &mut Vec<u8>, first: u8, bits: u32, number: u64) {
     let max = (1 << bits) - 1;
     if number < max {
@@ -57,7 +57,7 @@ fn put_number(out: &mut Vec<u8>, first: u8, bits: u32, number: u64) {
     out.push(rest as u8);
 }
 
-/// A string, Huffman-encoded if that is shorter; the bit before its length indicates it.
+/// Encodes a string, by Huffman if that is shorter; the bit before its length indicates it.
 fn put_string(out: &mut Vec<u8>, first: u8, bits: u32, text: &[u8]) {
     let coded = huffman::coded_len(text);
     if coded < text.len() {
@@ -69,8 +69,8 @@ fn put_string(out: &mut Vec<u8>, first: u8, bits: u32, text: &[u8]) {
     }
 }
 
-/// The fields of a section that refers to no dynamic table, or `None` if it cannot be read, or its
-/// list is larger than `list_max`.
+/// Returns the fields of a section that refers to no dynamic table; `None` if it cannot be read, or
+/// its list is larger than `list_max`.
 pub fn read_section(section: &[u8], list_max: u32) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut fields = Vec::new();
     let read = SectionDecoder::default().decode(section, list_max, |name, value| {
@@ -116,7 +116,7 @@ impl SectionDecoder {
         Ok(plain)
     }
 
-    /// One field (RFC 9204 section 4.5).
+    /// Reads one field (RFC 9204 section 4.5).
     fn field<'a, 'i: 'a>(
         &'a mut self,
         input: &mut Input<'i>,
@@ -151,7 +151,7 @@ fn entry(index: u64, fixed: bool) -> Result<(&'static [u8], &'static [u8]), Unre
 struct Input<'a>(&'a [u8]);
 
 impl<'i> Input<'i> {
-    /// A number in the last `bits` of a byte and those that follow it.
+    /// Returns a number in the last `bits` of a byte and the following bytes.
     fn number(&mut self, bits: u32) -> Result<u64, Unreadable> {
         let max = (1_u64 << bits) - 1;
         let mut number = u64::from(self.byte()?) & max;
@@ -174,7 +174,7 @@ impl<'i> Input<'i> {
         Ok(*first)
     }
 
-    /// A string whose length has `bits`; the bit before them marks Huffman encoding.
+    /// Returns a string whose length has `bits`; the bit before them marks Huffman encoding.
     fn string<'a>(
         &mut self,
         bits: u32,

@@ -49,7 +49,7 @@ impl Coded {
         (self.plain + cookie.map_or(0, |cookie| cookie.len() as u64 + 6), length)
     }
 
-    /// Bytes that it has at most on a stream, without a cookie.
+    /// Returns the number of bytes that it has at most on a stream, without a cookie.
     pub(crate) fn room(&self) -> usize {
         self.section.len() + self.body.as_ref().map_or(0, |body| body.len()) + 32
     }

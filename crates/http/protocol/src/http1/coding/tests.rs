@@ -58,7 +58,7 @@ fn decode(encoding: &str, content: &[u8], step: usize) -> Result<Vec<u8>, Coding
     Ok(out)
 }
 
-/// A coding as named in the field, and the same content by it.
+/// Returns a coding as named in the field, and the same content by it.
 fn every_coding(data: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("gzip", gzip(data)),

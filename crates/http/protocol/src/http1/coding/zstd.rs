@@ -15,9 +15,9 @@ const WINDOW_MAX: u64 = 8 << 20;
 const BLOCK_MAX: usize = 128 << 10;
 const BLOCK_HEADER: usize = 3;
 const CHECKSUM: usize = 4;
-/// Content before the window that stays in the decoder. The decoder returns its content in one
-/// piece until its buffer wraps around, then in two: the second only after the first has been
-/// removed.
+/// Size of the content before the window that stays in the decoder. The decoder returns its content
+/// in one piece until its buffer wraps around, then in two: the second only after the first has
+/// been removed.
 const SLACK: usize = 1 << 20;
 /// A last block without content, and a checksum.
 const END: [u8; BLOCK_HEADER + CHECKSUM] = [1, 0, 0, 0, 0, 0, 0];
@@ -32,9 +32,9 @@ pub(super) struct Zstd {
     state: FrameState,
     /// Window of the frame in bytes.
     window: usize,
-    /// Bytes in the decoder that the sink has already.
+    /// Number of bytes in the decoder that the sink already has.
     known: usize,
-    /// Frames that ended.
+    /// Number of frames that ended.
     frames: u64,
 }
 
@@ -76,7 +76,7 @@ impl Zstd {
         between && self.pending.is_empty() && self.frames > 0
     }
 
-    /// Decodes one header or block; returns its length. `None` if it is not whole yet.
+    /// Decodes one header or block; returns its length. `None` if it is not complete yet.
     fn step(&mut self, input: &[u8]) -> io::Result<Option<usize>> {
         match self.state {
             FrameState::Between => self.begin(input),
@@ -164,9 +164,9 @@ impl Zstd {
 /// Reads the decoder's content from its beginning, and removes only part of it.
 struct Tap<'a> {
     sink: &'a mut Sink,
-    /// Bytes from the beginning that the sink has.
+    /// Number of bytes from the beginning that the sink has.
     known: usize,
-    /// Bytes from the beginning that are removed from the decoder.
+    /// Number of bytes from the beginning that are removed from the decoder.
     leaving: usize,
     at: usize,
     /// No more content is removed.
@@ -199,7 +199,8 @@ fn window_size(descriptor: u8) -> usize {
     base + base / 8 * usize::from(descriptor & 7)
 }
 
-/// Bytes of a frame's header after its magic number (RFC 8878 section 3.1.1.1).
+/// Returns the number of bytes of a frame's header after its magic number (RFC 8878 section
+/// 3.1.1.1).
 fn header_length(descriptor: u8) -> usize {
     let single = descriptor & 0x20 != 0;
     let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];

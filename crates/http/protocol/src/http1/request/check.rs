@@ -1,4 +1,4 @@
-//! Rejects anything in a request that a server could take for the end of a line, of a field or of
+//! Rejects bytes in a request that a server could interpret as the end of a line, of a field or of
 //! the message.
 
 use super::{RequestHead, Target};

@@ -11,9 +11,9 @@ use super::head::{Known, alike, parse, parse_any_version};
 #[derive(Debug)]
 pub struct HeadCache {
     entries: Vec<CachedHead>,
-    /// Never one with timings: those are kept, which the short cut does not do.
+    /// Latest match; never a head with timings, which the short cut does not keep.
     latest: usize,
-    /// The next to be replaced.
+    /// Index of the oldest head, which is replaced next.
     oldest: usize,
 }
 
@@ -28,7 +28,7 @@ const ENTRIES_MAX: usize = 4;
 const NONE: usize = ENTRIES_MAX;
 /// Longer heads are parsed each time.
 const HEAD_MAX: usize = 4 << 10;
-/// Memory reserved beforehand, so that learning a usual head allocates nothing.
+/// Number of bytes reserved in advance, so that learning a usual head does not allocate.
 const HEAD_USUAL: usize = 1 << 10;
 
 impl Default for HeadCache {
@@ -44,7 +44,7 @@ impl HeadCache {
         HeadCache { entries, latest: 0, oldest: 0 }
     }
 
-    /// The head matched last, if `input` begins with it.
+    /// Returns the head matched last, if `input` begins with it.
     #[inline]
     pub(super) fn latest(&self, input: &[u8]) -> Option<&Known> {
         self.entries.get(self.latest)?.matching(input)

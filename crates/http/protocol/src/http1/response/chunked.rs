@@ -15,7 +15,7 @@ pub(super) struct ChunkReader {
     step: ChunkStep,
     /// The size being read, then the remaining bytes of data.
     left: u64,
-    /// Bytes of the line, or of all trailers, so far.
+    /// Number of bytes of the line, or of all trailers, so far.
     line: usize,
 }
 
@@ -58,7 +58,7 @@ const BAD_TRAILER_END: ResponseError = ResponseError::BadFraming("a bare CR in t
 impl ChunkReader {
     /// Consumes framing, one piece of data, and the framing after it. Broken framing after usable
     /// bytes is reported by the next call, so that the data before an error does not depend on how
-    /// the input is cut.
+    /// the input is split.
     pub(super) fn advance(
         &mut self,
         limits: &Limits,
@@ -104,12 +104,12 @@ impl ChunkReader {
         Ok(Chunks { consumed: at, body, trailers, done: self.step == ChunkStep::Done })
     }
 
-    /// Bytes of trailers and of the final empty line; 0 before it.
+    /// Returns the number of bytes of trailers and of the final empty line; 0 before it.
     pub(super) fn trailer_bytes(&self) -> u64 {
         if self.step == ChunkStep::Done { self.line as u64 } else { 0 }
     }
 
-    /// The common case: a plain line that is all here. 0 where byte by byte must decide.
+    /// Returns the common case: a plain line that is all here. 0 where byte by byte must decide.
     #[inline]
     fn take_whole_line(&mut self, limits: &Limits, rest: &[u8]) -> usize {
         match self.step {
@@ -228,7 +228,7 @@ impl ChunkReader {
         self.count_within(line, max, over)
     }
 
-    /// All data was taken, so `left` is 0 for the next size.
+    /// Begins a size after all data was taken, so `left` is 0.
     fn size_begin(&mut self) -> ChunkStep {
         self.line = 0;
         ChunkStep::SizeBegin
@@ -239,7 +239,7 @@ impl ChunkReader {
         if self.left == 0 { ChunkStep::TrailerStart } else { ChunkStep::Data }
     }
 
-    /// Counts as many of `bytes` as the bound allows; an error when it allows none.
+    /// Counts `bytes` up to the bound; fails if the bound is reached.
     #[inline]
     fn count_within(
         &mut self,

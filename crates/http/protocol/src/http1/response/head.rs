@@ -8,16 +8,16 @@ use std::mem::MaybeUninit;
 /// Facts of a head, independent of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// Bytes of the head.
+    /// Length of the head in bytes.
     pub(super) len: usize,
     pub(super) status: u16,
     pub(super) minor_version: u8,
     /// Persistence by version and Connection field only.
     pub(super) keep_alive: bool,
     pub(super) rule: BodyRule,
-    /// There is a Server-Timing field.
+    /// True if there is a Server-Timing field.
     pub(super) timed: bool,
-    /// There is a Set-Cookie field.
+    /// True if there is a Set-Cookie field.
     pub(super) sets_cookies: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Scan {
 }
 
 impl Scan {
-    /// Position after the empty line, if it is within `piece`.
+    /// Returns the position after the empty line, if it is within `piece`.
     pub(super) fn find_end(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < piece.len() {
@@ -106,7 +106,8 @@ pub(super) fn parse(head: &[u8]) -> Result<Known, ResponseError> {
     })
 }
 
-/// Like [`parse`], for a head whose status line may have any version: it is read as HTTP/1.1.
+/// Parses like [`parse`], for a head whose status line may have any version: it is read as
+/// HTTP/1.1.
 pub(super) fn parse_any_version(head: &[u8]) -> Result<Known, ResponseError> {
     let parsed = parse(head);
     if !matches!(parsed, Err(ResponseError::NotHttp)) {
@@ -154,7 +155,7 @@ pub(super) fn alike(parsed: &[u8], head: &[u8]) -> bool {
     }
 }
 
-/// Bytes from the start that are the same, eight at a time.
+/// Returns the number of bytes from the start that are the same, eight at a time.
 #[inline]
 fn common_length(one: &[u8], other: &[u8]) -> usize {
     let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
@@ -187,9 +188,9 @@ struct HeadFields {
     length: Length,
     /// Transfer codings listed, except `identity`.
     codings: u32,
-    /// `chunked` is the last of them.
+    /// True if `chunked` is the last of them.
     chunked_last: bool,
-    /// `chunked` is among those before the last, where it has no place.
+    /// True if `chunked` is among those before the last, where it is not allowed.
     chunked_inside: bool,
     close: bool,
     keep_alive: bool,
@@ -223,8 +224,8 @@ impl HeadFields {
         }
     }
 
-    /// The same number repeated, in a list or in another field, is valid; different numbers are an
-    /// error (RFC 9112 §6.3 item 5).
+    /// Parses Content-Length. The same number repeated, in a list or in another field, is valid;
+    /// different numbers are an error (RFC 9112 §6.3 item 5).
     fn take_lengths(&mut self, value: &[u8]) {
         let mut none = true;
         for text in list(value) {
@@ -243,7 +244,8 @@ impl HeadFields {
         }
     }
 
-    /// RFC 2616 §3.6 had a coding `identity` without effect; old servers still use it.
+    /// Parses codings. RFC 2616 §3.6 had a coding `identity` without effect; old servers still use
+    /// it.
     fn take_codings(&mut self, value: &[u8]) {
         for coding in list(value).filter(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
             self.codings += 1;
@@ -252,16 +254,18 @@ impl HeadFields {
         }
     }
 
-    /// RFC 9112 §9.3. A message with both Transfer-Encoding and Content-Length, or with
-    /// Transfer-Encoding in HTTP/1.0, is read, but its connection is not trusted again (§6.1).
+    /// Returns whether the connection persists (RFC 9112 §9.3). A message with both
+    /// Transfer-Encoding and Content-Length, or with Transfer-Encoding in HTTP/1.0, is read, but
+    /// its connection is not trusted again (§6.1).
     fn keep_alive(&self, minor_version: u8) -> bool {
         let doubtful = self.codings > 0 && (self.length != Length::Unsaid || minor_version == 0);
         let kept = if minor_version == 0 { self.keep_alive } else { true };
         kept && !self.close && !doubtful
     }
 
-    /// RFC 9112 §6.3: Transfer-Encoding takes precedence over Content-Length; with a final coding
-    /// other than `chunked`, or with neither field, the body ends with the connection.
+    /// Determines the end of the body (RFC 9112 §6.3): Transfer-Encoding takes precedence over
+    /// Content-Length; with a final coding other than `chunked`, or with neither field, the body
+    /// ends with the connection.
     fn rule(&self, status: u16) -> BodyRule {
         if matches!(status, 100..200 | 204 | 304) {
             return BodyRule::None;
@@ -278,7 +282,7 @@ impl HeadFields {
     }
 }
 
-/// 1*DIGIT within 64 bits; no sign, no space.
+/// Parses 1*DIGIT within 64 bits; no sign, no space.
 fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

@@ -53,7 +53,7 @@ fn read_limited(asked: Asked, limits: Limits, input: &[u8], responses_max: usize
     whole
 }
 
-/// One complete response and nothing after it.
+/// Reads one complete response and nothing after it.
 fn response(asked: Asked, input: &[u8]) -> (ResponseFacts, Vec<u8>) {
     let mut read = read_limited(asked, Limits::default(), input, 1);
     assert_eq!((read.error, read.rest), (None, 0), "{}", input.escape_ascii());
@@ -65,7 +65,7 @@ fn response(asked: Asked, input: &[u8]) -> (ResponseFacts, Vec<u8>) {
     (facts, body)
 }
 
-/// A response that only the end of the connection ends.
+/// Returns a response that only the end of the connection ends.
 fn until_close(input: &[u8]) -> (ResponseFacts, Vec<u8>) {
     let read = read_limited(Asked::Ordinary, Limits::default(), input, 1);
     assert_eq!((read.error, read.responses.len(), read.rest), (None, 0, 0));
@@ -617,7 +617,7 @@ mod headless {
 
     const HEADLESS: Leniency = Leniency { headless: true, any_version: false, any_length: false };
 
-    /// Read in pieces of this many bytes up to the end of the connection.
+    /// Reads in pieces of this number of bytes up to the end of the connection.
     fn read(input: &[u8], step: usize) -> (ResponseFacts, Result<(), ResponseError>) {
         let mut cache = HeadCache::new();
         let mut reader = ResponseReader::new(true).lenient(HEADLESS);
@@ -803,7 +803,8 @@ mod cache {
 mod timings {
     use super::*;
 
-    /// Names of a response's timings; `!` for what is malformed. Read whole, by bytes, and cut in two.
+    /// Returns the names of a response's timings; `!` for malformed ones. Read at once, by bytes,
+    /// and split in two.
     fn names(asked: Asked, input: &[u8]) -> String {
         let mut cache = HeadCache::new();
         let mut read = |pieces: &[&[u8]]| {

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// `name`, `name=duration`, or `!` for malformed metrics.
+/// Formats `name`, `name=duration`, or `!` for malformed metrics.
 fn shown(value: &str) -> String {
     let one = |timing: Result<Timing<'_>, Malformed>| match timing {
         Ok(Timing { name, duration: Some(duration) }) => format!("{name}={}", duration.0),

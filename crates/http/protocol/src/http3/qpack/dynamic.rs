@@ -16,7 +16,7 @@ type TableField = (Vec<u8>, Vec<u8>);
 pub enum Malformed {
     /// A capacity above the permitted one (section 4.3.1).
     Capacity,
-    /// A section refers to what is not in the table (sections 2.2.1 and 4.5.1).
+    /// A section refers to an entry that is not in the table (sections 2.2.1 and 4.5.1).
     Reference,
     /// The list of a section is larger than is read.
     TooLarge,
@@ -52,7 +52,7 @@ pub struct DynamicTable {
     capacity_max: u64,
     capacity: u64,
     size: u64,
-    /// The newest first.
+    /// Entries, the newest first.
     entries: VecDeque<TableField>,
     inserted: u64,
     /// A partially received instruction.
@@ -71,12 +71,12 @@ enum TableStop {
 }
 
 impl DynamicTable {
-    /// A table of at most this many bytes.
+    /// Returns a table of at most this many bytes.
     pub fn new(capacity_max: u64) -> DynamicTable {
         DynamicTable { capacity_max, ..DynamicTable::default() }
     }
 
-    /// Entries that were ever inserted, and of these the first that is still there.
+    /// Returns the number of entries ever inserted, and the first of them that is still present.
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
@@ -110,7 +110,7 @@ impl DynamicTable {
         }
     }
 
-    /// One instruction (section 4.3).
+    /// Processes one instruction (section 4.3).
     fn instruction(&mut self, input: &mut TableInput<'_>) -> Result<(), TableStop> {
         let first = *input.rest.first().ok_or(TableStop::Short)?;
         if first & 0b1000_0000 != 0 {
@@ -140,7 +140,7 @@ impl DynamicTable {
         }
     }
 
-    /// An entry by how many were inserted since.
+    /// Returns an entry by the number of entries inserted since.
     fn newest(&self, index: u64) -> Option<&TableField> {
         self.entries.get(usize::try_from(index).ok()?)
     }
@@ -205,7 +205,7 @@ impl DynamicTable {
         Ok(TableSection::Fields(fields, used))
     }
 
-    /// The encoded insert count (section 4.5.1.1).
+    /// Returns the encoded insert count (section 4.5.1.1).
     fn required(&self, encoded: u64) -> Result<u64, TableStop> {
         if encoded == 0 {
             return Ok(0);
@@ -223,7 +223,7 @@ impl DynamicTable {
         if required == 0 { Err(TableStop::Missing) } else { Ok(required) }
     }
 
-    /// One field line (section 4.5), and the entry that it refers to.
+    /// Reads one field line (section 4.5); returns the entry that it refers to.
     fn field(
         &self,
         input: &mut TableInput<'_>,
@@ -263,7 +263,7 @@ impl DynamicTable {
         Ok(((name, input.string(7, most)?), number))
     }
 
-    /// An entry by its number among all that were ever inserted, the first of which is 0.
+    /// Returns an entry by its number among all that were ever inserted, the first of which is 0.
     fn absolute(
         &self,
         number: Option<u64>,
@@ -311,7 +311,7 @@ impl TableInput<'_> {
         Err(TableStop::Bad)
     }
 
-    /// A string of at most this many bytes.
+    /// Returns a string of at most this many bytes.
     fn string(&mut self, bits: u32, most: u64) -> Result<Vec<u8>, TableStop> {
         let coded = self.rest.first().is_some_and(|byte| byte >> bits & 1 == 1);
         let length = self.number(bits)?;
@@ -435,7 +435,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// For any input, the table stays within its capacity, and the cuts make no difference.
+        /// For any input, the table stays within its capacity, and the splits make no difference.
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>, section: Vec<u8>, cut in 1_usize..9) {
             let begin = b"\x3f\xbd\x01\x41a\x01b";

@@ -5,7 +5,7 @@ const PARSED: &str = "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n
     Folded: one\r\n two: three\r\nServer-Timing: db;dur=53\r\nConnection: keep-alive\r\n\
     Content-Length: 13\r\n\r\n";
 
-/// Returns whether the head is like [`PARSED`] with one text in place of another.
+/// Returns whether the head is like [`PARSED`] with one text replaced by another.
 fn with(old: &str, new: &str) -> bool {
     let head = PARSED.replacen(old, new, 1);
     assert_ne!(head, PARSED);
