@@ -56,7 +56,7 @@ const PIECES: &[&str] = &[
     "a\n",
 ];
 
-/// Whole responses, so that random damage to them gets deep.
+/// Complete responses, so that random damage reaches deep into them.
 const RESPONSES: &[&str] = &[
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\nT: x\r\n\r\n",
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// The inputs of a target, in the order of their names.
+/// Returns the inputs of a target, in the order of their names.
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     let readable = "the corpora are in the repository";
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target);
@@ -188,7 +188,7 @@ fn corpus_server_timing_replays() {
     replay("server_timing", checks::server_timing);
 }
 
-/// The alarm's corpus holds what it must not ring for; a fuzzer starts from there.
+/// The alarm's corpus contains inputs that must not trigger it; a fuzzer starts from there.
 #[test]
 fn corpus_alarm_is_silent_until_the_planted_bug_is_met() {
     replay("alarm", checks::alarm);

@@ -6,7 +6,8 @@ mod checks;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// One part: a stream, its kind, and a frame of any type, with a length that may be wrong.
+/// Generates one part: a stream, its kind, and a frame of any type, with a length that may be
+/// wrong.
 fn part() -> impl Strategy<Value = Vec<u8>> {
     let payload = proptest::collection::vec(any::<u8>(), 0..40);
     let stream = prop_oneof![Just(0u8), Just(4), Just(8), Just(3), Just(7), Just(11), 0u8..32];

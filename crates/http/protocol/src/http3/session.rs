@@ -12,7 +12,7 @@ use sample::Http3Facts;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The number of our control stream: the first that a client opens in one direction.
+/// Number of our control stream: the first that a client opens in one direction.
 const OWN_CONTROL: u64 = 2;
 
 /// Requests' streams are numbered by fours (RFC 9000 section 2.1).
@@ -33,7 +33,7 @@ pub struct Session {
     /// Code of a received piece.
     code: Vec<u8>,
     streams: VecDeque<Stream>,
-    /// The last completed response, or the received part of an abandoned one.
+    /// Last completed response, or the received part of an abandoned one.
     done: Stream,
     /// Finished streams whose memory can be reused.
     spare: Vec<Stream>,
@@ -60,14 +60,14 @@ enum Parting {
 /// Result of a call of [`Session::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fed {
-    /// Consumed bytes of the input: at most one frame.
+    /// Number of consumed input bytes: at most one frame.
     pub consumed: usize,
 }
 
-/// A piece of a response.
+/// Piece of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Index of its stream, before it is removed.
+    /// Index of its stream before its removal.
     pub place: usize,
     /// Content within the input.
     pub body: Range<usize>,
@@ -83,7 +83,8 @@ pub struct GoneStream {
     /// The peer has not processed the request: it is safe to send it again (RFC 9114 sections 4.1.1
     /// and 5.2).
     pub refused: bool,
-    /// The peer abandoned the stream; otherwise our side did, because of data from the peer.
+    /// True if the peer abandoned the stream; otherwise our side did, because of data from the
+    /// peer.
     pub by_peer: bool,
 }
 
@@ -110,7 +111,7 @@ impl Session {
         }
     }
 
-    /// Output before the first request: our control stream, with the settings.
+    /// Returns the output before the first request: our control stream, with the settings.
     pub fn start(&self, out: &mut Vec<u8>) {
         let mut settings = Vec::new();
         varint::put(&mut settings, MAX_FIELD_SECTION_SIZE);
@@ -226,7 +227,7 @@ impl Session {
         }
     }
 
-    /// The server has ended a stream.
+    /// Handles the end of a stream by the server.
     fn end(&mut self, id: u64, out: &mut Vec<u8>) -> Result<(), Violation> {
         if !id.is_multiple_of(STEP) {
             return self.control.end(id);
@@ -310,7 +311,7 @@ impl Session {
         Ok(())
     }
 
-    /// After GOAWAY: removes the streams that the server will not process.
+    /// Removes the streams that the server will not process, after GOAWAY.
     fn look_at_limit(&mut self) {
         let Some(limit) = self.control.limit() else { return };
         let refused: Vec<u64> =
@@ -344,7 +345,7 @@ impl Session {
         self.part.as_ref().is_some_and(|(id, ..)| self.place(*id).is_some())
     }
 
-    /// The piece of a response that the input was.
+    /// Returns the piece of a response that the input was.
     pub fn take_part(&mut self) -> Option<Part> {
         let (id, body, done) = self.part.take()?;
         let place = self.place(id)?;
@@ -372,12 +373,13 @@ impl Session {
         }
     }
 
-    /// Index of a request that waited for its stream and is being sent now.
+    /// Returns the index of a request that waited for its stream and is being sent now.
     pub fn take_opened(&mut self) -> Option<usize> {
         std::iter::from_fn(|| self.opened.pop()).find_map(|id| place_in(&self.streams, id))
     }
 
-    /// Index of a request some of whose bytes waited for the peer's credit and are being sent now.
+    /// Returns the index of a request some of whose bytes waited for the peer's credit and are
+    /// being sent now.
     pub fn take_unblocked(&mut self) -> Option<usize> {
         std::iter::from_fn(|| self.went.pop()).find_map(|id| place_in(&self.streams, id))
     }
@@ -390,33 +392,34 @@ impl Session {
         }
     }
 
-    /// Facts of the last completed response, or of the received part of an abandoned one.
+    /// Returns the facts of the last completed response, or of the received part of an abandoned
+    /// one.
     #[inline]
     pub fn facts(&self) -> StreamFacts {
         self.done.facts
     }
 
-    /// Fields in the form of HTTP/1, if heads are kept.
+    /// Returns the fields in the form of HTTP/1, if heads are kept.
     pub fn head(&self) -> &[u8] {
         &self.done.head
     }
 
-    /// The values of its Server-Timing fields.
+    /// Returns the values of its Server-Timing fields.
     pub fn timings(&self) -> &[u8] {
         &self.done.timings
     }
 
-    /// Fields of a response in progress, if heads are kept.
+    /// Returns the fields of a response in progress, if heads are kept.
     pub fn head_of(&self, place: usize) -> &[u8] {
         self.streams.get(place).map_or(&[], |stream| &stream.head)
     }
 
-    /// The received part of an incomplete response; `None` before its first frame.
+    /// Returns the received part of an incomplete response; `None` before its first frame.
     pub fn partial(&self, place: usize) -> Option<StreamFacts> {
         self.streams.get(place).filter(|stream| stream.has_started()).map(|stream| stream.facts)
     }
 
-    /// Requests outstanding.
+    /// Returns the number of requests outstanding.
     pub fn outstanding(&self) -> usize {
         self.streams.len()
     }

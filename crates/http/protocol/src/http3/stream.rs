@@ -18,13 +18,13 @@ pub struct StreamFacts {
     pub status: u16,
     /// HEADERS frames before the content, including types and lengths.
     pub head_bytes: u64,
-    /// Content.
+    /// Size of the content.
     pub body_bytes: u64,
     /// Types and lengths of frames around content, frames of unknown types, and trailers.
     pub framing_bytes: u64,
-    /// Of these, bytes of trailers.
+    /// Bytes of trailers among them.
     pub trailer_bytes: u64,
-    /// Interim responses.
+    /// Number of interim responses.
     pub interim: u16,
     /// The response has a Server-Timing field.
     pub timed: bool,
@@ -37,26 +37,26 @@ const TIMINGS_MAX: usize = 16 << 10;
 pub(crate) struct Stream {
     pub(crate) id: u64,
     pub(crate) facts: StreamFacts,
-    /// The fields of the final response as HTTP/1 would write them, where heads are kept.
+    /// Fields of the final response as HTTP/1 would write them, if heads are kept.
     pub(crate) head: Vec<u8>,
     /// Values of Server-Timing fields, separated by commas.
     pub(crate) timings: Vec<u8>,
     reader: FrameReader,
     /// The partially received field section.
     section: Vec<u8>,
-    /// The final response's fields are all there, or its trailers too.
+    /// True if the final response's fields are complete, or its trailers too.
     has_head: bool,
     has_trailers: bool,
-    /// Bytes of content that the response announces.
+    /// Number of content bytes that the response announces.
     announced: Option<u64>,
-    /// The response has no content, whatever it announces.
+    /// True if the response has no content, whatever it announces.
     headless: bool,
 }
 
 /// Kind of a part of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stretch {
-    /// Consumed bytes of the input: at most one frame.
+    /// Number of consumed input bytes: at most one frame.
     pub(crate) consumed: usize,
     /// Content within them.
     pub(crate) content: Range<usize>,
@@ -125,7 +125,7 @@ impl Stream {
         Ok(stretch)
     }
 
-    /// A frame header is complete: checks whether the frame is permitted here.
+    /// Checks whether a frame with a complete header is permitted here.
     fn begin_frame(
         &mut self,
         kind: u64,
@@ -171,7 +171,7 @@ impl Stream {
         Ok(())
     }
 
-    /// A field section is complete: returns its bytes before encoding.
+    /// Ends a field section; returns its bytes before encoding.
     fn end_section(
         &mut self,
         decoder: &mut SectionDecoder,
@@ -264,7 +264,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The peer has ended the stream: whether the response is whole.
+    /// Handles the end of the stream by the peer; returns whether the response is complete.
     pub(crate) fn end(&self) -> Result<(), Trouble> {
         if !self.reader.is_between() {
             let what = "a stream that ends within a frame";
@@ -291,7 +291,7 @@ fn is_failure(status: Option<u16>) -> bool {
     status.is_some_and(|status| status >= 400)
 }
 
-/// Three digits, of which the first is not 0.
+/// Parses three digits, of which the first is not 0.
 fn number_of_status(value: &[u8]) -> Option<u16> {
     let &[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = value else { return None };
     Some([a, b, c].iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0')))
@@ -302,8 +302,8 @@ fn number_of_length(value: &[u8]) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// Names in lower case, no byte that could end a line, nothing that concerns a connection of HTTP/1
-/// (RFC 9114 section 4.2).
+/// Returns whether names are in lower case, no byte could end a line, and no field concerns a
+/// connection of HTTP/1 (RFC 9114 section 4.2).
 fn is_well_formed(name: &[u8], value: &[u8]) -> bool {
     let sound = |byte: &u8| byte.is_ascii_graphic() && !byte.is_ascii_uppercase() && *byte != b':';
     !name.is_empty()

@@ -51,7 +51,7 @@ fn coded(kind: PieceKind, stream: u64, code: Option<u64>) -> Vec<u8> {
     out
 }
 
-/// A valid start of a control stream.
+/// Returns a valid start of a control stream.
 fn settled() -> Vec<u8> {
     piece(CONTROL, &[vec![0], framed(frame::SETTINGS, &[])].concat(), false)
 }
@@ -65,7 +65,7 @@ fn session(requests: usize) -> Session {
     session
 }
 
-/// Everything that the input means, line by line; the last line is a violation, if there is one.
+/// Describes the meaning of the input line by line; the last line is a violation, if there is one.
 fn describe(session: &mut Session, input: &[u8]) -> Vec<String> {
     let (mut lines, mut out, mut at) = (Vec::new(), Vec::new(), 0);
     while at < input.len() {
@@ -127,7 +127,7 @@ fn times_in_trailers_are_the_response_s() {
     assert_eq!(session.head(), b"HTTP/3 200\r\nserver-timing: db;dur=5\r\n\r\n");
 }
 
-/// The cuts of the input do not change its meaning.
+/// The splits of the input do not change its meaning.
 #[test]
 fn bytes_parse_at_every_cut() {
     let bytes = [ok(), data(b"hello"), framed(0x21, b"unknown")].concat();

@@ -1,9 +1,9 @@
 //! Whole numbers as QUIC writes them (RFC 9000 section 16).
 
-/// The largest.
+/// Largest number.
 pub const MAX: u64 = (1 << 62) - 1;
 
-/// Bytes of the longest.
+/// Number of bytes of the longest encoding.
 pub const BYTES_MAX: usize = 8;
 
 /// Appends a number, at most [`MAX`], to `out`, in as few bytes as possible.
@@ -18,8 +18,7 @@ pub fn put(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&written[8 - bytes..]);
 }
 
-/// The number at the beginning of the bytes and how many of them it is, or `None` if it is not
-/// whole.
+/// Returns the number at the beginning of the bytes, and its length; `None` if it is incomplete.
 pub fn get(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     let length = 1 << (first >> 6);

@@ -8,7 +8,7 @@ use md5::{Digest as _, Md5};
 use sha2::Sha256;
 use units::hex;
 
-/// A server's challenge.
+/// Challenge of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     realm: String,
@@ -19,7 +19,7 @@ pub struct Challenge {
     algorithm_name: Option<String>,
     /// The nonce before was too old, and name and password were right.
     pub stale: bool,
-    /// `qop=auth` is offered.
+    /// True if `qop=auth` is offered.
     qop: bool,
 }
 
@@ -45,8 +45,8 @@ impl Hash {
     }
 }
 
-/// The strongest of the challenges in the values of WWW-Authenticate fields that can be answered. A field
-/// may hold several, of any scheme.
+/// Returns the strongest of the challenges in the values of WWW-Authenticate fields that can be
+/// answered. A field may hold several, of any scheme.
 pub fn challenge<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Option<Challenge> {
     let all = fields.filter_map(|field| std::str::from_utf8(field).ok()).flat_map(schemes);
     let known = all.filter(|scheme| scheme.name.eq_ignore_ascii_case("digest"));
@@ -60,7 +60,7 @@ struct Scheme {
     parameters: Vec<(String, String)>,
 }
 
-/// The challenges of a field (RFC 9110 section 11.6.1): a name without a value begins one.
+/// Returns the challenges of a field (RFC 9110 section 11.6.1): a name without a value begins one.
 fn schemes(field: &str) -> Vec<Scheme> {
     let mut all: Vec<Scheme> = Vec::new();
     let mut rest = field;
@@ -136,7 +136,7 @@ fn of_scheme(scheme: &Scheme) -> Option<Challenge> {
 }
 
 impl Challenge {
-    /// The realm of the requested credentials; empty if the server does not name it.
+    /// Returns the realm of the requested credentials; empty if the server does not name it.
     pub fn realm(&self) -> &str {
         &self.realm
     }
@@ -150,7 +150,7 @@ pub struct Answers {
     /// Hash of name, realm and password.
     secret: String,
     user: String,
-    /// Requests so far.
+    /// Number of requests so far.
     count: u32,
 }
 
@@ -165,7 +165,8 @@ impl Answers {
         Answers { challenge, cnonce, secret, user: user.to_owned(), count: 0 }
     }
 
-    /// The value of the Authorization field of the next request; `uri`: its target as it is sent.
+    /// Returns the value of the Authorization field of the next request; `uri`: its target as it is
+    /// sent.
     pub fn authorization(&mut self, method: &str, uri: &str) -> String {
         self.count = self.count.wrapping_add(1);
         let Challenge { realm, nonce, opaque, algorithm, algorithm_name, qop, .. } =
@@ -202,7 +203,7 @@ impl Answers {
 }
 
 /// Returns whether the value of an Authorization field answers the challenge for this request, with
-/// that name and password. Any count of the nonce is taken.
+/// that name and password. Any count of the nonce is accepted.
 pub fn is_answered(
     challenge: &Challenge,
     field: &str,

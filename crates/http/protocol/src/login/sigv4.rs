@@ -19,7 +19,7 @@ pub struct SignatureScope {
     pub provider: String,
     /// Lowercase prefix of the fields: `amz` gives x-amz-date.
     pub prefix: String,
-    /// By default taken from the host's name, `service.region.provider.…`.
+    /// Region; by default taken from the host's name, `service.region.provider.…`.
     pub region: Option<String>,
     pub service: Option<String>,
 }
@@ -45,7 +45,7 @@ impl SignatureScope {
         Ok(SignatureScope { provider, prefix, region: part(2), service: part(3) })
     }
 
-    /// Service and region from the host's name, if the scope omits them.
+    /// Returns service and region from the host's name, if the scope omits them.
     fn at(&self, host: &str) -> (String, String) {
         let name = host.split(':').next().unwrap_or_default();
         let mut labels = name.split('.');
@@ -95,7 +95,7 @@ const IN_PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 impl Signer<'_> {
-    /// The additional fields of the request, the signature last. `unix_s`: now.
+    /// Returns the additional fields of the request, the signature last. `unix_s`: now.
     pub fn fields(&self, request: &ToSign<'_>, unix_s: u64) -> Vec<(String, String)> {
         let SignatureScope { provider, prefix, .. } = &self.scope;
         let (service, region) = self.scope.at(request.host);
@@ -166,7 +166,7 @@ fn one_space(value: &str) -> String {
     value.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The path as sent, encoded once more and without empty segments; for S3 unchanged.
+/// Returns the path as sent, encoded once more and without empty segments; for S3 unchanged.
 fn path_of(path: &str, s3: bool) -> String {
     let path = if path.is_empty() { "/" } else { path };
     if s3 {
@@ -181,8 +181,8 @@ fn path_of(path: &str, s3: bool) -> String {
     utf8_percent_encode(&whole, IN_PATH).to_string()
 }
 
-/// The pairs in the order of names and values, as they are sent: a `+`, a `%7E` or an escape in lower case
-/// is signed as such, as botocore does. Each has a sign of equality.
+/// Returns the pairs in the order of names and values, as they are sent: a `+`, a `%7E` or an
+/// escape in lower case is signed as such, as botocore does. Each has a sign of equality.
 fn query_of(query: &str) -> String {
     if query.is_empty() {
         return String::new();
@@ -278,7 +278,7 @@ mod tests {
         assert!(made[1].1.ends_with(wanted), "{made:?}");
     }
 
-    /// S3 has its content's hash in a field, and its paths as they are sent.
+    /// S3 has the hash of the content in a field, and its paths as they are sent.
     #[test]
     fn s3_differs() {
         let request =

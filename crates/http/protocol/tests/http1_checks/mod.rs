@@ -29,9 +29,9 @@ struct Seen {
     used: usize,
 }
 
-/// Any bytes, with any cuts, with a cold or a warm cache, give the same responses and the same end;
-/// nothing is consumed twice or omitted. The first byte of `data` chooses the request, the second
-/// the cuts.
+/// Checks that any bytes, split anywhere, with a cold or a warm cache, give the same responses and
+/// the same end; nothing is consumed twice or omitted. The first byte of `data` selects the
+/// request, the second the splits.
 pub(crate) fn response(data: &[u8]) {
     let [choice, cuts, input @ ..] = data else { return };
     let asked = [Asked::Ordinary, Asked::Head, Asked::Connect][usize::from(choice % 3)];
@@ -75,7 +75,7 @@ fn see<'a>(
     see_by(asked, keep_head, &mut step, pieces)
 }
 
-/// Parsed again as a whole, with each head parsed like the first.
+/// Parses again as a whole, with each head parsed like the first.
 fn read_again(asked: Asked, keep_head: bool, input: &[u8]) -> Seen {
     let mut advance = |reader: &mut ResponseReader, _: bool, rest: &[u8]| {
         reader.advance(&mut HeadCache::new(), rest)
@@ -205,7 +205,7 @@ impl PlainReader<'_> {
         self.trailers().err().unwrap_or(Plain::Done)
     }
 
-    /// `Ok(false)`: it was the last.
+    /// Reads a chunk; `Ok(false)` for the last.
     fn chunk(&mut self) -> Result<bool, Plain> {
         let size = self.size()?;
         if size == 0 {
@@ -270,7 +270,8 @@ impl PlainReader<'_> {
     }
 }
 
-/// Any bytes as a Server-Timing value: an end, bounds that hold, and a list is read as its parts are.
+/// Checks any bytes as a Server-Timing value: parsing ends, bounds hold, and a list is read like
+/// its parts.
 pub(crate) fn server_timing(data: &[u8]) {
     let read: Vec<_> = timings(data).collect();
     assert!(read.len() <= data.iter().filter(|byte| **byte == b',').count() + 1);

@@ -3,8 +3,8 @@
 use conduit::streams::{PieceKind, put_code, put_data};
 use protocol::http3::{Coded, Session, SessionSettings};
 
-/// A server's bytes, cut as the first one determines, on streams that they choose: each part has a
-/// byte for its stream and kind, one for its length, and then the stream's data. The session
+/// Splits a server's bytes as the first one determines, on streams that they choose: each part has
+/// a byte for its stream and kind, one for its length, and then the stream's data. The session
 /// accepts them all or returns the reason; it consumes its input and never refers to content
 /// outside of it.
 pub(crate) fn server_bytes(data: &[u8]) {
@@ -24,7 +24,7 @@ pub(crate) fn server_bytes(data: &[u8]) {
     }
 }
 
-/// The driver's pieces around a server's bytes.
+/// Returns the driver's pieces around a server's bytes.
 fn pieces(mut rest: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     while let [what, length, after @ ..] = rest {
@@ -42,7 +42,7 @@ fn pieces(mut rest: &[u8]) -> Vec<u8> {
     out
 }
 
-/// False: the session is of no use any more.
+/// Feeds a piece; returns false when the session is unusable.
 fn takes(session: &mut Session, piece: &[u8]) -> bool {
     let mut out = Vec::new();
     let mut at = 0;
