@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// Version 1 (RFC 9000 section 15).
 pub(crate) const VERSION: u32 = 1;
-/// Bytes of a connection ID that is too short.
+/// Length of a connection ID that is too short.
 const SHORT_LEN: usize = 4;
 /// Maximum number of datagrams of one Initial's ClientHello, and of sent bytes that are returned.
 const DATAGRAMS_MAX: usize = 8;
@@ -154,7 +154,7 @@ impl Bare {
         }
     }
 
-    /// The datagrams of the described Initial.
+    /// Returns the datagrams of the described Initial.
     fn initials(&mut self, described: &[u8]) -> Vec<Vec<u8>> {
         let [high, low, options, ref frames @ ..] = *described else { return Vec::new() };
         let options = u16::from(options);
@@ -185,7 +185,8 @@ impl Bare {
         if options & SHORT_ID == 0 { &self.to[..] } else { &self.to[..SHORT_LEN] }
     }
 
-    /// Bytes of the header of an Initial (RFC 9000 section 17.2.2), with its packet number.
+    /// Returns the number of bytes of the header of an Initial (RFC 9000 section 17.2.2), with its
+    /// packet number.
     fn head_len(&self, options: u16) -> usize {
         let token = if options & TOKEN == 0 { 0 } else { INVENTED.len() };
         let ids = self.destination(options).len() + self.from.len();
@@ -209,7 +210,8 @@ impl Bare {
         packet
     }
 
-    /// The code of a CONNECTION_CLOSE in the Initial packets of a datagram, as encoded in pieces.
+    /// Returns the code of a CONNECTION_CLOSE in the Initial packets of a datagram, as encoded in
+    /// pieces.
     fn close_in(&self, datagram: &[u8]) -> Option<u64> {
         let mut rest = datagram.to_vec();
         loop {
@@ -225,7 +227,7 @@ impl Bare {
     }
 }
 
-/// The frames of the Initial packet at the start of these bytes, and where it ends.
+/// Returns the frames of the Initial packet at the start of these bytes, and where it ends.
 fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
     let parts = packet::parts(bytes)?;
     if bytes[0] & 0x40 == 0 || parts.kind != PacketForm::Of(NumberSpace::Initial) {
@@ -236,21 +238,21 @@ fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
     Some((packet.frames(&*keys.packet.remote)?, parts.end))
 }
 
-/// Bytes that a server may send on a connection that is never established, and streams that it may
-/// open.
+/// Number of bytes that a server may send on a connection that is never established, and of streams
+/// that it may open.
 const WINDOW: u64 = 65_535;
 pub(crate) const UNI_MAX: u64 = 16;
 
 /// A ticket that no server issued.
 pub(crate) const INVENTED: &[u8] = b"a token made by loadstone";
 
-/// The transport parameters of a client; the server may open its control stream and more.
+/// Returns the transport parameters of a client; the server may open its control stream and more.
 fn parameters(from: &ConnectionId, window: u64) -> Option<TransportParameters> {
     let text = parameter_bytes(Some(from), window);
     TransportParameters::read(Side::Server, &mut text.as_slice()).ok()
 }
 
-/// The parameters as encoded in a ClientHello; `from`: our connection ID, if included.
+/// Returns the parameters as encoded in a ClientHello; `from`: our connection ID, if included.
 pub(crate) fn parameter_bytes(from: Option<&ConnectionId>, window: u64) -> Vec<u8> {
     // initial_max_data, initial_max_stream_data for three kinds, initial_max_streams_uni,
     // initial_source_connection_id (RFC 9000 section 18.2)
@@ -268,7 +270,7 @@ pub(crate) fn parameter_bytes(from: Option<&ConnectionId>, window: u64) -> Vec<u
     text
 }
 
-/// The code of the first CONNECTION_CLOSE among these frames of an Initial packet.
+/// Returns the code of the first CONNECTION_CLOSE among these frames of an Initial packet.
 fn closing(mut frames: &[u8]) -> Option<u64> {
     loop {
         let (kind, used) = number(frames)?;
@@ -303,12 +305,13 @@ fn closing(mut frames: &[u8]) -> Option<u64> {
     }
 }
 
-/// RFC 9000 section 16.
+/// Writes a variable-length integer (RFC 9000 section 16).
 pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     VarInt::from_u64(number).unwrap_or(VarInt::MAX).encode(out);
 }
 
-/// The variable-length integer at the start of the bytes, and its length; `None` if it is incomplete.
+/// Returns the variable-length integer at the start of the bytes, and its length; `None` if it is
+/// incomplete.
 pub(crate) fn number(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut rest = bytes;
     let number = VarInt::decode(&mut rest).ok()?;

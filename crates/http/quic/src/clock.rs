@@ -20,7 +20,7 @@ impl Clock {
         self.instant + Duration::from_nanos((at - self.nanos).0)
     }
 
-    /// Rounded up to a nanosecond by its nature; never before the time of [`Clock::new`].
+    /// Converts to nanoseconds, rounded up; never before the time of [`Clock::new`].
     pub(crate) fn nanos(&self, at: Instant) -> Nanos {
         let span = at.saturating_duration_since(self.instant);
         self.nanos + Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX >> 1))

@@ -2,28 +2,28 @@
 
 use sample::EarlyFacts;
 
-/// The early data of one connection.
+/// Early data of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Early {
     /// All bytes written by the worker, until the server has accepted or rejected early data.
     written: Vec<u8>,
-    /// Requests in it.
+    /// Number of requests in it.
     requests: u64,
     read: Option<bool>,
 }
 
 impl Early {
-    /// The worker has written this before the handshake was complete.
+    /// Keeps bytes that the worker wrote before the handshake was complete.
     pub(crate) fn keep(&mut self, pieces: &[u8]) {
         self.written.extend_from_slice(pieces);
     }
 
-    /// A request was opened in it.
+    /// Counts a request that was opened in it.
     pub(crate) fn count_request(&mut self) {
         self.requests += 1;
     }
 
-    /// The handshake is complete. Returns the bytes that must be written again.
+    /// Handles the end of the handshake. Returns the bytes that must be written again.
     pub(crate) fn settle(&mut self, read: bool) -> Vec<u8> {
         let written = std::mem::take(&mut self.written);
         if self.requests > 0 {

@@ -79,7 +79,7 @@ struct ControlBegin {
 }
 
 impl ControlBegin {
-    /// These bytes of a unidirectional stream are next; `first`: they are its first bytes.
+    /// Takes the next bytes of a unidirectional stream; `first`: they are its first bytes.
     fn take(&mut self, stream: u64, first: bool, bytes: &[u8]) {
         if first && self.stream.is_none() && bytes.first() == Some(&0) {
             self.stream = Some(stream);
@@ -132,8 +132,7 @@ pub(crate) struct Hand {
     ready: Vec<Vec<u8>>,
     postponed: Vec<Vec<u8>>,
     shaking: Shaking,
-    /// The 0-RTT keys, until others are available, and from then on for packets composed by the
-    /// worker.
+    /// 0-RTT keys, until others are available, and from then on for packets composed by the worker.
     early: Option<EarlyKeys>,
     spent: Option<EarlyKeys>,
     phases: Phases,
@@ -151,8 +150,8 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    /// Uses a ticket of this kind if there is one; new ones are stored. `None` if no certificate
-    /// can have this name.
+    /// Creates a connection; uses a ticket of this kind if there is one, and stores new ones.
+    /// `None` if no certificate can have this name.
     pub(crate) fn new(
         sessions: &HandSessions,
         name: &str,
@@ -208,7 +207,7 @@ impl Hand {
         Some(hand)
     }
 
-    /// The start of the server's control stream.
+    /// Returns the start of the server's control stream.
     pub(crate) fn control(&self) -> &[u8] {
         &self.control.begun
     }
@@ -223,7 +222,7 @@ impl Hand {
         self.remembered = Some(control);
     }
 
-    /// The server's former limits apply until it sends new ones (RFC 9000 section 7.4.1).
+    /// Applies the server's former limits until it sends new ones (RFC 9000 section 7.4.1).
     fn begin_early(&mut self) {
         self.early = self.session.early_crypto();
         match (&self.early, self.session.transport_parameters()) {
@@ -232,7 +231,7 @@ impl Hand {
         }
     }
 
-    /// The next output.
+    /// Returns the next output.
     pub(crate) fn next_out(&mut self) -> Option<HandOut> {
         self.out.pop_front()
     }
@@ -241,7 +240,7 @@ impl Hand {
         self.over.is_some()
     }
 
-    /// Bytes waiting for the worker.
+    /// Returns the number of bytes waiting for the worker.
     pub(crate) fn waiting(&self) -> usize {
         self.inbox.waiting()
     }
@@ -302,7 +301,7 @@ impl Hand {
         }
     }
 
-    /// The socket has failed.
+    /// Handles the failure of the socket.
     pub(crate) fn lose_path(&mut self, class: FailureClass) {
         let class = match class {
             FailureClass::Refused if self.is_established => FailureClass::Reset,
@@ -331,7 +330,7 @@ impl Hand {
     }
 }
 
-/// The worker's side.
+/// Interface of the worker.
 impl Hand {
     /// Processes pieces.
     ///
@@ -410,7 +409,7 @@ impl Hand {
     }
 
     /// Sends data of a stream as soon as the server's window has room for all of it: data longer
-    /// than a window is never sent, and neither is what follows it.
+    /// than a window is never sent, nor is the data after it.
     fn put(&mut self, stream: u64, bytes: Vec<u8>, last: bool) {
         if !self.waiting.is_empty() || !self.limits.fits(stream, bytes.len(), &self.sent_offsets) {
             self.waiting.push_back((stream, bytes, last));
@@ -475,7 +474,7 @@ impl Hand {
     }
 }
 
-/// The server's side.
+/// Interface of the server.
 impl Hand {
     /// Processes a datagram.
     pub(crate) fn take(&mut self, now: Nanos, datagram: &[u8]) {
@@ -536,7 +535,7 @@ impl Hand {
         true
     }
 
-    /// RFC 9000 section 17.2.5: the server requires its token, once.
+    /// Handles a Retry (RFC 9000 section 17.2.5): the server requires its token, once.
     fn take_retry(&mut self, from: &[u8], packet: &[u8]) -> bool {
         let head_end = 7 + self.from.len() + from.len();
         let body = packet.len().saturating_sub(TOKEN_LEN);

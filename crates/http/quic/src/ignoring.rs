@@ -219,8 +219,8 @@ const HEARD_MAX: usize = 16 << 10;
 const PARAMETERS: u16 = 0x39;
 const EARLY_DATA: u16 = 42;
 
-/// The content of this extension of a ClientHello (RFC 8446 section 4.1.2); `None` means absent or
-/// incomplete.
+/// Returns the content of this extension of a ClientHello (RFC 8446 section 4.1.2); `None` means
+/// absent or incomplete.
 fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
     // message header, version, random
     let mut rest = hello.get(4 + 2 + 32..)?;
@@ -247,7 +247,7 @@ fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// Parameters that every client of ours sends, once each (RFC 9000 section 18.2).
+/// Returns the parameters that every client of ours sends, once each (RFC 9000 section 18.2).
 fn sound(mut parameters: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut seen = Vec::new();

@@ -9,12 +9,12 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// The buffer to which new pieces are appended.
+    /// Returns the buffer to which new pieces are appended.
     pub(crate) fn pieces(&mut self) -> &mut Vec<u8> {
         &mut self.pieces
     }
 
-    /// Unread bytes.
+    /// Returns the number of unread bytes.
     pub(crate) fn waiting(&self) -> usize {
         self.pieces.len() - self.at
     }

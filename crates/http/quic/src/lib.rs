@@ -48,7 +48,7 @@ pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
 
 /// How long a server has to send a ticket.
 const TICKET: Nanos = Nanos::from_secs(3);
-/// The same limit for SETTINGS after a ticket.
+/// Limit for SETTINGS after a ticket.
 const CONTROL: Nanos = Nanos::from_millis(500);
 
 /// Bytes of datagrams read at once.
@@ -72,7 +72,7 @@ pub struct Quic<I> {
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// Readiness to be reported at once.
     news: Vec<(Ready, u32)>,
-    /// Connections that have received something: their replies wait for what the worker writes in
+    /// Connections that have received data: their replies wait for what the worker writes in
     /// response, so that an acknowledgment and the next request, or the close, share a datagram.
     heard: Vec<(Slot, u32)>,
     /// Receive and send buffers, shared by all connections.
@@ -94,7 +94,7 @@ struct LaneSlot {
     lane: Lane,
 }
 
-/// The content of one slot.
+/// Content of one slot.
 #[derive(Default)]
 enum Lane {
     /// The slot has no QUIC state: it belongs to the underlying I/O.
@@ -141,7 +141,7 @@ struct ByHand {
     hand: Hand,
     remote: SocketAddr,
     name: String,
-    /// The connection only obtains a ticket; the requested one follows.
+    /// True if the connection only obtains a ticket; the requested one follows.
     fetches: Option<Fetch>,
     options: OpenOptions,
     armed: Nanos,
@@ -152,16 +152,16 @@ struct ByHand {
 struct Fetch {
     /// The handshake options of the following connection.
     shake: Shake,
-    /// When to stop waiting.
+    /// Instant at which to stop waiting.
     until: Nanos,
     /// When the ticket was first seen.
     seen: Option<Nanos>,
 }
 
 impl<I: Io> Quic<I> {
-    /// Over `io`. `instant`: the current time of the library's monotonic clock; only differences to
-    /// it are used. `tls`: the TLS client configuration. `seed`: for connection IDs and the like;
-    /// drawn from the system if `None`.
+    /// Creates QUIC over `io`. `instant`: current time of the library's monotonic clock; only
+    /// differences to it are used. `tls`: TLS client configuration. `seed`: for connection IDs and
+    /// the like; drawn from the system if `None`.
     pub fn new(
         mut io: I,
         instant: Instant,
@@ -200,20 +200,20 @@ impl<I: Io> Quic<I> {
         Quic { moves, ..self }
     }
 
-    /// Connections opened for a user resume only sessions of that user.
+    /// Makes connections opened for a user resume only sessions of that user.
     #[must_use]
     pub fn with_users(mut self, of_users: UserHandshakes) -> Quic<I> {
         self.of_users = Some(of_users);
         self
     }
 
-    /// Connections may be hand-made, with these TLS sessions.
+    /// Permits hand-made connections, with these TLS sessions.
     #[must_use]
     pub fn by_hand(self, sessions: HandSessions) -> Quic<I> {
         Quic { by_hand: Some(sessions), ..self }
     }
 
-    /// The underlying I/O.
+    /// Returns the underlying I/O.
     pub fn inner(&mut self) -> &mut I {
         &mut self.io
     }
@@ -222,7 +222,7 @@ impl<I: Io> Quic<I> {
         self.lanes.get_mut(slot as usize)?.link()
     }
 
-    /// The lane of a slot, created if needed.
+    /// Returns the lane of a slot, created if needed.
     fn lane(&mut self, slot: Slot) -> &mut LaneSlot {
         let index = slot as usize;
         if self.lanes.len() <= index {
@@ -454,7 +454,7 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// The events of a connection, without sending replies.
+    /// Processes the events of a connection, without sending replies.
     fn follow(&mut self, slot: Slot) {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
@@ -469,7 +469,8 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// Received data may be replied to, together with what the worker writes, until the next wait.
+    /// Postpones replies to received data until the next wait, so that they are sent together with
+    /// what the worker writes.
     fn owe(&mut self, slot: Slot) {
         let lane = &mut self.lanes[slot as usize];
         if let Some(link) = lane.link()

@@ -53,7 +53,7 @@ pub(crate) struct QuicLink {
     code: Vec<u8>,
     /// Stream data held back by the peer's windows.
     held: BTreeMap<u64, HeldBytes>,
-    /// Streams that the peer does not permit yet; and their order, bidirectional and
+    /// Streams that the peer does not permit yet, with their order, bidirectional and
     /// unidirectional.
     unopened: BTreeMap<u64, HeldBytes>,
     queues: [VecDeque<u64>; 2],
@@ -67,7 +67,7 @@ pub(crate) struct QuicLink {
     armed: Nanos,
     /// Number of waits until the pending replies are due; 0: none are pending.
     owes: u8,
-    /// Requests may be sent before the handshake is complete; and those that were.
+    /// Requests that may be sent before the handshake is complete, and those that were.
     may_be_early: bool,
     early: Early,
     /// Changes of the local port, and how sockets for them are opened.
@@ -80,7 +80,7 @@ struct HeldBytes {
     bytes: Vec<u8>,
     at: usize,
     last: bool,
-    /// Canceled before it was opened, with this code: stream numbers may not be skipped.
+    /// Streams canceled before they were opened, with this code: stream numbers may not be skipped.
     given_up: Option<u64>,
 }
 
@@ -153,7 +153,7 @@ impl QuicLink {
         self.loss.is_some()
     }
 
-    /// Bytes waiting for the worker.
+    /// Returns the number of bytes waiting for the worker.
     pub(crate) fn waiting(&self) -> usize {
         self.inbox.waiting()
     }
@@ -163,13 +163,13 @@ impl QuicLink {
         self.unsent.at < self.unsent.bytes.len()
     }
 
-    /// Notes that the socket itself has failed.
+    /// Records that the socket itself has failed.
     pub(crate) fn lose_path(&mut self, class: FailureClass) {
         let was_established = self.is_established;
         self.loss.get_or_insert_with(|| Loss::of_path(class, was_established));
     }
 
-    /// A datagram was received, and the endpoint assigns it to `handle`.
+    /// Processes a received datagram that the endpoint assigns to `handle`.
     pub(crate) fn process(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
         if handle == self.handle {
             self.connection.handle_event(event);
@@ -218,7 +218,7 @@ fn write_to(stream: &mut SendStream<'_>, bytes: &[u8]) -> usize {
     at
 }
 
-/// The worker's side.
+/// Interface of the worker.
 impl QuicLink {
     /// Processes pieces of the worker.
     ///
@@ -314,7 +314,7 @@ impl QuicLink {
         !queued
     }
 
-    /// A stream was opened.
+    /// Records that a stream was opened.
     fn note_opened(&mut self, number: u64) {
         if id_of(number).dir() == Dir::Uni {
             return;
@@ -327,14 +327,14 @@ impl QuicLink {
         }
     }
 
-    /// A request has its response, or was canceled.
+    /// Counts a request that has its response, or was canceled.
     fn count_ended(&mut self, number: u64) {
         if let Some(moving) = &mut self.migration {
             moving.0.ended(number);
         }
     }
 
-    /// The handshake is complete: rejected early data is written again.
+    /// Handles the end of the handshake: writes rejected early data again.
     fn settle_early(&mut self) {
         let read = self.connection.accepted_0rtt();
         let again = self.early.settle(read);
@@ -351,7 +351,7 @@ impl QuicLink {
         self.take_pieces(&again).expect("pieces that were taken before are taken again");
     }
 
-    /// The peer permits more streams.
+    /// Opens waiting streams, after the peer has permitted more.
     fn open_waiting(&mut self, dir: Dir) {
         while let Some(&number) = self.queues[dir as usize].front() {
             while !self.is_open(number) {
@@ -459,7 +459,7 @@ impl QuicLink {
     }
 }
 
-/// The library's side.
+/// Interface of the library.
 impl QuicLink {
     /// Processes the output of the library.
     pub(crate) fn pump(&mut self, endpoint: &mut Endpoint, now: Nanos) -> News {
@@ -503,7 +503,7 @@ impl QuicLink {
         news
     }
 
-    /// The handshake is complete.
+    /// Handles the end of the handshake.
     fn stand(&mut self, now: Nanos) {
         self.is_established = true;
         self.settle_early();
@@ -621,7 +621,7 @@ impl QuicLink {
         }
     }
 
-    /// The time for a new entry among the alarms, if an earlier one is needed.
+    /// Returns the time for a new entry among the alarms, if an earlier one is needed.
     pub(crate) fn next_alarm(&mut self, clock: &Clock, now: Nanos) -> Option<Nanos> {
         let timer = self.connection.poll_timeout().map_or(Nanos::NEVER, |at| clock.nanos(at));
         let due = self.migration.as_ref().map_or(Nanos::NEVER, |moving| moving.0.due());
@@ -640,7 +640,7 @@ impl QuicLink {
         Some(at)
     }
 
-    /// The entry for `at` fired. Returns whether a timer has expired by `now`.
+    /// Handles the expiry of the entry for `at`. Returns whether a timer has expired by `now`.
     pub(crate) fn timer_fired(&mut self, at: Nanos, now: Nanos, clock: &Clock) -> bool {
         if self.armed == at {
             self.armed = Nanos::NEVER;
@@ -670,12 +670,12 @@ impl QuicLink {
         endpoint.handle_event(self.handle, EndpointEvent::drained());
     }
 
-    /// Why it ended, as text, if the failure class does not state everything.
+    /// Returns why it ended, as text, if the failure class does not state everything.
     pub(crate) fn why(&self) -> Option<String> {
         self.loss.as_ref().and_then(|loss| loss.why.clone())
     }
 
-    /// The current facts.
+    /// Returns the current facts.
     pub(crate) fn end(&self) -> QuicEnd {
         let stats = self.connection.stats();
         let session = self.connection.crypto_session();
@@ -715,18 +715,18 @@ impl HeldBytes {
     }
 }
 
-/// Request streams that the peer initially permits.
+/// Returns the number of request streams that the peer initially permits.
 fn allowed(connection: &Connection) -> u64 {
     let parameters = connection.crypto_session().transport_parameters().ok().flatten();
     parameters.map_or(0, |known| number_of_parameter(&known, MAX_STREAMS_BIDI))
 }
 
-/// The value of a transport parameter of the peer (RFC 9000 section 18).
+/// Returns the value of a transport parameter of the peer (RFC 9000 section 18).
 fn of_peer(connection: &Connection, wanted: u64) -> Option<Vec<u8>> {
     parameter(&connection.crypto_session().transport_parameters().ok()??, wanted)
 }
 
-/// The library's identifier of a stream (RFC 9000 section 2.1).
+/// Returns the library's identifier of a stream (RFC 9000 section 2.1).
 fn id_of(number: u64) -> StreamId {
     let side = if number & 1 == 0 { Side::Client } else { Side::Server };
     let dir = if number & 2 == 0 { Dir::Bi } else { Dir::Uni };

@@ -6,10 +6,10 @@ use quinn_proto::{ConnectionError, TransportErrorCode};
 use rustls::AlertDescription;
 use sample::{FailureClass, http3_code_name};
 
-/// The end of a connection.
+/// End of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
-    /// Failure class; `None` means an orderly close.
+    /// Failure class; `None` for an orderly close.
     pub(crate) class: Option<FailureClass>,
     /// Reason as text; empty for an orderly close.
     pub(crate) why: Option<String>,
@@ -25,7 +25,7 @@ const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x12a..=0x130;
 const H3_NO_ERROR: u64 = 0x100;
 
 impl Loss {
-    /// `was_established`: whether the handshake was complete.
+    /// Creates the loss. `was_established`: whether the handshake was complete.
     pub(crate) fn of(reason: &ConnectionError, was_established: bool) -> Loss {
         let lost = |class, why: String| Loss { class: Some(class), why: Some(why) };
         match reason {
@@ -84,7 +84,7 @@ impl Loss {
         }
     }
 
-    /// The code with which the peer closed the connection, as encoded in pieces.
+    /// Returns the code with which the peer closed the connection, as encoded in pieces.
     pub(crate) fn code_of(reason: &ConnectionError) -> Option<u64> {
         match reason {
             ConnectionError::ApplicationClosed(close) => Some(close.error_code.into_inner()),
@@ -95,8 +95,8 @@ impl Loss {
         }
     }
 
-    /// The violation by the peer, of those reported like frames, for which the library closed the
-    /// connection itself.
+    /// Returns the violation by the peer, of those reported like frames, for which the library
+    /// closed the connection itself.
     pub(crate) fn fault_of(reason: &ConnectionError) -> Option<u64> {
         let ConnectionError::TransportError(error) = reason else { return None };
         let limits = [
@@ -107,7 +107,7 @@ impl Loss {
         Some(if limits.contains(&error.code) { BEYOND_LIMITS } else { BROKEN_RULES })
     }
 
-    /// Loss of the path: the socket itself has failed, as by ICMP.
+    /// Returns the loss of the path: the socket itself has failed, as by ICMP.
     pub(crate) fn of_path(class: FailureClass, was_established: bool) -> Loss {
         // an established connection whose port is now closed has lost its server, as by a reset
         let class = match class {
@@ -117,20 +117,20 @@ impl Loss {
         Loss { class: Some(class), why: Some(class.explain().to_owned()) }
     }
 
-    /// The result of a read from the connection.
+    /// Returns the result of a read from the connection.
     pub(crate) fn unless_orderly<T>(&self, orderly: T) -> Result<T, IoError> {
         self.class.map_or(Ok(orderly), |class| Err(IoError::Failed(class)))
     }
 }
 
-/// Our side rejects the peer's certificate. A bad signature has an alert with other causes too (51,
-/// decrypt_error): then the text of the TLS library decides.
+/// Returns the loss if our side rejects the peer's certificate. A bad signature has an alert with
+/// other causes too (51, decrypt_error): then the text of the TLS library decides.
 fn is_of_certificate(code: u64, reason: &str) -> bool {
     CERTIFICATE.contains(&code)
         || CRYPTO.contains(&code) && reason.starts_with("invalid peer certificate")
 }
 
-/// A TLS alert of the server, with the same text as over TCP.
+/// Returns the loss by a TLS alert of the server, with the same text as over TCP.
 fn alert(code: u64) -> String {
     rustls::Error::AlertReceived(AlertDescription::from(code as u8)).to_string()
 }

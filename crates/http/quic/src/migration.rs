@@ -4,26 +4,25 @@ use sample::MigrationFacts;
 use std::collections::BTreeSet;
 use units::Nanos;
 
-/// When a connection changes its local port, repeatedly.
+/// Repeated changes of a connection's local port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moves {
     /// After this time.
     Every(Nanos),
-    /// After this many requests.
+    /// After this number of requests.
     Requests(u32),
 }
 
-/// The migration state of one connection.
+/// Migration state of one connection.
 #[derive(Debug)]
 pub(crate) struct Migration {
     moves: Moves,
-    /// When the next change is due; `NEVER` if it depends on requests, or no change is
-    /// left.
+    /// Due time of the next change; `NEVER` if it depends on requests, or no change is left.
     due: Nanos,
     /// Requests since the last change.
     requests: u32,
-    /// When the change without a PATH_CHALLENGE of the server was made, and how many challenges had
-    /// arrived before.
+    /// Time of the change without a PATH_CHALLENGE of the server, and the number of challenges
+    /// before it.
     pending: Option<(Nanos, u64)>,
     /// Open requests, by their streams, and those of them that were open during a change.
     open: BTreeSet<u64>,
@@ -44,7 +43,7 @@ impl Migration {
         }
     }
 
-    /// The handshake is complete. `allowed`: the server permits migration.
+    /// Handles the end of the handshake. `allowed`: the server permits migration.
     pub(crate) fn begin(&mut self, allowed: bool, now: Nanos) {
         if !allowed {
             self.facts.forbidden = 1;
@@ -71,7 +70,7 @@ impl Migration {
         self.moved.remove(&stream);
     }
 
-    /// The time at which a change is due.
+    /// Returns the time at which a change is due.
     pub(crate) fn due(&self) -> Nanos {
         self.due
     }
@@ -86,7 +85,7 @@ impl Migration {
         due && self.pending.is_none()
     }
 
-    /// The local port was changed at `now`, after `asked` challenges of the server.
+    /// Records that the local port was changed at `now`, after `asked` challenges of the server.
     pub(crate) fn made(&mut self, asked: u64, now: Nanos) {
         self.pending = Some((now, asked));
         self.requests = 0;
@@ -96,7 +95,7 @@ impl Migration {
         self.moved.extend(&self.open);
     }
 
-    /// `asked` challenges of the server have arrived so far.
+    /// Records that `asked` challenges of the server have arrived so far.
     pub(crate) fn process(&mut self, asked: u64, now: Nanos) {
         if let Some((at, before)) = self.pending
             && asked > before
@@ -106,13 +105,13 @@ impl Migration {
         }
     }
 
-    /// No more changes are possible: no socket was available.
+    /// Stops further changes, because no socket was available.
     pub(crate) fn stop(&mut self) {
         self.due = Nanos::NEVER;
         self.moves = Moves::Requests(u32::MAX);
     }
 
-    /// The result; `lost`: the connection failed.
+    /// Returns the result; `lost`: the connection failed.
     pub(crate) fn facts(&self, lost: bool) -> MigrationFacts {
         let calls_lost = if lost { self.moved.len() as u64 } else { 0 };
         MigrationFacts { calls_lost, ..self.facts.clone() }

@@ -27,7 +27,7 @@ const VERSION: u32 = 1;
 pub struct SessionWords {
     /// Returns `None` if no certificate can have this name.
     pub name: fn(&str) -> Option<ServerName<'static>>,
-    /// Negotiated parameters, once the handshake is complete.
+    /// Returns the negotiated parameters, once the handshake is complete.
     pub facts: fn(&CommonState) -> Option<TlsFacts>,
     pub why: fn(&rustls::Error) -> String,
 }
@@ -126,8 +126,8 @@ impl HandSessions {
         }
     }
 
-    /// Uses a ticket of this kind if there is one; tickets of this session are stored as this kind.
-    /// `alpn`: the protocol is offered. `None` if no certificate can have this name.
+    /// Creates a session; uses a ticket of this kind if there is one, and stores its tickets as
+    /// this kind. `alpn`: the protocol is offered. `None` if no certificate can have this name.
     pub(crate) fn start(
         &self,
         name: &str,
@@ -173,7 +173,7 @@ impl EarlyTickets {
 }
 
 impl fmt::Debug for EarlyTickets {
-    /// Without the secrets.
+    /// Formats without the secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EarlyTickets").field("kept", &self.lock().len()).finish()
     }
@@ -212,14 +212,14 @@ impl ClientSessionStore for EarlyTickets {
     }
 }
 
-/// The cipher suite of the first packets is fixed (RFC 9001 section 5.2), whatever suites TLS may
-/// negotiate.
+/// Returns the cipher suite of the first packets, which is fixed (RFC 9001 section 5.2), whatever
+/// suites TLS may negotiate.
 fn initial_suite() -> Option<Suite> {
     use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
     TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
 }
 
-/// The handshake of one connection.
+/// Handshake of one connection.
 struct Handshake {
     connection: Connection,
     suite: Suite,
@@ -258,7 +258,7 @@ fn spoiled(waiting: &mut Vec<u8>, came: &[u8]) -> Vec<u8> {
     waiting.drain(..end).collect()
 }
 
-/// The last byte of the ticket of a NewSessionTicket.
+/// Returns the last byte of the ticket of a NewSessionTicket.
 fn ticket_in(message: &mut [u8]) -> Option<&mut u8> {
     // lifetime and age addition, then a nonce after its length
     let nonce_at = MESSAGE_HEAD + 8;
@@ -273,7 +273,7 @@ impl crypto::Session for Handshake {
         packed(self.suite.keys(dst_cid, side, Version::V1))
     }
 
-    /// [`TlsFacts`], once the handshake is complete.
+    /// Returns [`TlsFacts`], once the handshake is complete.
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         (self.words.facts)(&self.connection).map(|facts| -> Box<dyn Any> { Box::new(facts) })
     }

@@ -9,7 +9,7 @@ use quinn_proto::{TransportConfig, VarInt};
 pub struct Limits {
     /// Maximum number of bytes of one stream in flight.
     pub stream_window: u32,
-    /// The same for all streams of a connection.
+    /// Window for all streams of a connection.
     pub connection_window: u32,
     /// Search for the largest datagram that the path accepts (RFC 9000 section 14.3), starting at
     /// 1,200 bytes. It initially takes two large datagrams and as many acknowledgments, which pays
@@ -18,15 +18,16 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// So large that they are not limits: a load test must find those of the server.
+    /// Returns windows so large that they are not limits: a load test must find those of the
+    /// server.
     fn default() -> Limits {
         let window = (1 << 30) - 1;
         Limits { stream_window: window, connection_window: window, search_mtu: true }
     }
 }
 
-/// Unidirectional streams that a server may open: HTTP/3 has three (RFC 9114 section 6.2 requires
-/// room for at least those), the rest is for unknown types.
+/// Number of unidirectional streams that a server may open: HTTP/3 has three (RFC 9114 section 6.2
+/// requires room for at least those), the rest is for unknown types.
 const UNI_MAX: u32 = 16;
 
 /// Maximum number of unacknowledged bytes. Further data waits on our side.
@@ -49,7 +50,7 @@ pub(crate) fn config(limits: &Limits) -> TransportConfig {
     config
 }
 
-/// The value of a transport parameter (RFC 9000 section 18).
+/// Returns the value of a transport parameter (RFC 9000 section 18).
 pub(crate) fn parameter(known: &TransportParameters, wanted: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     known.write(&mut bytes);
@@ -67,7 +68,7 @@ pub(crate) fn parameter(known: &TransportParameters, wanted: u64) -> Option<Vec<
     None
 }
 
-/// The same as an integer; 0 if absent.
+/// Returns a parameter as an integer; 0 if absent.
 pub(crate) fn number_of_parameter(known: &TransportParameters, wanted: u64) -> u64 {
     let value = parameter(known, wanted).and_then(|value| number(&value));
     value.map_or(0, |(value, _)| value)

@@ -37,7 +37,7 @@ pub(crate) struct TunnelEndpoint {
     pub(crate) id: i32,
     /// The partial head of an upgrade.
     pub(crate) head: Vec<u8>,
-    /// Its key.
+    /// Key of the upgrade.
     pub(crate) key: String,
     /// The response has arrived.
     pub(crate) answered: bool,
@@ -103,7 +103,7 @@ impl TunnelEndpoint {
         self.key = String::new();
     }
 
-    /// Bytes that were received and not read.
+    /// Returns the number of bytes that were received and not read.
     pub(crate) fn unread(&self) -> usize {
         self.input.len() - self.input_at
     }

@@ -1,13 +1,13 @@
 //! Heads of an upgrade and of its response, between HTTP/1.1 and HTTP/2.
 
-/// Length of a head that ends with an empty line; `None` if it is incomplete. The first `seen`
-/// bytes do not contain its end.
+/// Returns the length of a head that ends with an empty line; `None` if it is incomplete. The first
+/// `seen` bytes do not contain its end.
 pub(crate) fn size(head: &[u8], seen: usize) -> Option<usize> {
     let from = seen.saturating_sub(3);
     head[from..].windows(4).position(|at| at == b"\r\n\r\n").map(|at| from + at + 4)
 }
 
-/// Value of Sec-WebSocket-Key in the head of an upgrade; empty without this field.
+/// Returns the value of Sec-WebSocket-Key in the head of an upgrade; empty without this field.
 pub(crate) fn key(head: &[u8]) -> String {
     let head = String::from_utf8_lossy(head);
     let value = |line: &str| {

@@ -25,10 +25,11 @@ use std::ops::Range;
 use trunk::{Trunk, TrunkFailure, TunnelInput};
 use units::Nanos;
 
-/// Bytes read from a trunk at a time, and the number of reads before the worker gets a turn.
+/// Number of bytes read from a trunk at a time, and number of reads before the worker gets a turn.
 const READ_SIZE: usize = 64 << 10;
 const READS_MAX: usize = 16;
-/// Received bytes that a worker has not read; a trunk with a fuller tunnel is not read.
+/// Maximum number of received bytes that a worker has not read; a trunk with a fuller tunnel is not
+/// read.
 const UNREAD_MAX: usize = 1 << 20;
 /// Longest head of an upgrade.
 const UPGRADE_MAX: usize = 64 << 10;
@@ -36,7 +37,7 @@ const UPGRADE_MAX: usize = 64 << 10;
 /// How tunnels reach their server.
 pub struct TunnelTerms {
     pub settings: SessionSettings,
-    /// Tunnels of one connection at most; fewer if the server allows fewer streams.
+    /// Maximum number of tunnels per connection; fewer if the server permits fewer streams.
     pub per_connection: u32,
     /// Offers HTTP/2 by ALPN; `None`: no server is reached by TLS.
     pub tls: Option<Box<dyn TlsFactory>>,
@@ -50,7 +51,7 @@ impl std::fmt::Debug for TunnelTerms {
     }
 }
 
-/// The tunnels of one worker.
+/// Tunnels of one worker.
 #[derive(Debug)]
 pub struct Tunnels<I> {
     io: I,
@@ -119,7 +120,7 @@ impl<I: Io> Tunnels<I> {
         }
     }
 
-    /// Gives a tunnel a place on a trunk with room, or on a new one.
+    /// Places a tunnel on a trunk with room, or on a new one.
     fn place(&mut self, slot: Slot) -> Result<(), IoError> {
         let Some(tunnel) = self.tunnels.get(slot as usize) else { return Ok(()) };
         let most = self.terms.per_connection;
@@ -191,7 +192,7 @@ impl<I: Io> Tunnels<I> {
         (tunnel.stage == TunnelStage::Direct).then_some(tunnel.trunk)
     }
 
-    /// Lets waiting tunnels of a trunk open their streams. Those that it has no room for must move.
+    /// Lets waiting tunnels of a trunk open their streams. Those without room must move.
     fn admit(&mut self, index: Slot) {
         let most = self.terms.per_connection;
         let Some(trunk) = self.trunks.get_mut(index as usize).and_then(Option::as_mut) else {

@@ -85,7 +85,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A setting's id and value, as a frame.
+/// Returns a setting's id and value, as a frame.
 fn settings(pairs: &[(u16, u32)]) -> Vec<u8> {
     let mut payload = Vec::new();
     for (id, value) in pairs {
@@ -149,7 +149,7 @@ const UPGRADE: &[u8] = b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\
     Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-/// `count` tunnels that have sent their upgrades on one connection.
+/// Returns `count` tunnels that have sent their upgrades on one connection.
 fn asked(count: Slot) -> Tunnels<Wire> {
     let mut io = tunnels(100);
     (0..count).for_each(|slot| io.open(slot, &peer(), &OpenOptions::default()).unwrap());

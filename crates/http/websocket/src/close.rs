@@ -24,7 +24,7 @@ pub fn is_valid(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }
 
-/// Name of a registered code; `None` where the registry has none.
+/// Returns the name of a registered code; `None` for others.
 pub fn name(code: u16) -> Option<&'static str> {
     Some(match code {
         1000 => "normal closure",

@@ -10,10 +10,10 @@ pub const WINDOW_MAX: u8 = 15;
 const WINDOW_WRITABLE: u8 = 9;
 /// Tail that a sender removes from each message, and a receiver restores.
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
-/// Bytes that are inflated at a time, so that a limit is noticed early.
+/// Number of bytes that are inflated at a time, so that a limit is noticed early.
 const PIECE_LEN: usize = 16 << 10;
 
-/// One offer of a client, or the answer of a server.
+/// Offer of a client, or the answer of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeflateOffer {
     pub server_no_context_takeover: bool,
@@ -33,7 +33,7 @@ pub struct Agreed {
 }
 
 impl DeflateOffer {
-    /// Value for Sec-WebSocket-Extensions.
+    /// Returns the value for Sec-WebSocket-Extensions.
     pub fn value(&self) -> String {
         let mut text = NAME.to_owned();
         if self.server_no_context_takeover {
@@ -53,7 +53,7 @@ impl DeflateOffer {
         text
     }
 
-    /// Reads one element of Sec-WebSocket-Extensions. `None` if it is another extension, or has
+    /// Parses one element of Sec-WebSocket-Extensions. `None` if it is another extension, or has
     /// unknown, repeated or invalid parameters.
     pub fn parse(element: &str) -> Option<DeflateOffer> {
         let mut parts = element.split(';').map(str::trim);
@@ -90,8 +90,8 @@ impl DeflateOffer {
         Some(offer)
     }
 
-    /// Answer of a server that accepts this offer, and the resulting agreement. `None` if it
-    /// requires a window that the server does not support.
+    /// Returns the answer of a server that accepts this offer, and the resulting agreement. `None`
+    /// if it requires a window that the server does not support.
     pub fn accept(&self) -> Option<(DeflateOffer, Agreed)> {
         let server_bits = self.server_max_window_bits.unwrap_or(WINDOW_MAX);
         if server_bits < WINDOW_WRITABLE {
@@ -105,7 +105,8 @@ impl DeflateOffer {
         Some((answer, answer.agreed()))
     }
 
-    /// Checks a server's answer to this offer. `None` if it has something that was not offered.
+    /// Checks a server's answer to this offer. `None` if it contains something that was not
+    /// offered.
     pub fn settle(&self, answer: &DeflateOffer) -> Option<Agreed> {
         let server_bits = match (self.server_max_window_bits, answer.server_max_window_bits) {
             (Some(offered), Some(chosen)) => chosen <= offered,
@@ -141,8 +142,8 @@ fn window_bits(text: &str) -> Option<u8> {
     text.parse().ok().filter(|bits| plain && (8..=WINDOW_MAX).contains(bits))
 }
 
-/// First acceptable offer among a client's values of Sec-WebSocket-Extensions, with the server's
-/// answer to it.
+/// Returns the first acceptable offer among a client's values of Sec-WebSocket-Extensions, with the
+/// server's answer to it.
 pub fn choose<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<(DeflateOffer, Agreed)> {
     let elements = values.into_iter().flat_map(|value| value.split(','));
     elements.filter_map(DeflateOffer::parse).find_map(|offer| offer.accept())
@@ -151,7 +152,8 @@ pub fn choose<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<(DeflateO
 /// Compresses messages of one direction.
 #[derive(Debug)]
 pub struct Deflater {
-    /// `None` if the window is too small for the library, and messages are sent uncompressed.
+    /// Compressor; `None` if the window is too small for the library, and messages are sent
+    /// uncompressed.
     stream: Option<Compress>,
     keeps_context: bool,
 }
@@ -224,7 +226,7 @@ impl Inflater {
         Inflater { stream: Decompress::new(false), keeps_context: !no_context_takeover }
     }
 
-    /// Appends what a piece of a message inflates to; `max`: bytes that `out` may have.
+    /// Appends the inflated piece of a message; `max`: maximum length of `out`.
     ///
     /// # Errors
     /// Fails for bytes that are no deflate stream, or a message above `max`.
@@ -266,7 +268,7 @@ impl Inflater {
         if out.len() > max { Err(InflateError::TooLong) } else { Ok(()) }
     }
 
-    /// The message's last piece was pushed.
+    /// Completes the message after its last piece.
     ///
     /// # Errors
     /// Fails like [`Inflater::push`].

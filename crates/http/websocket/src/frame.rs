@@ -34,7 +34,7 @@ impl Opcode {
         }
     }
 
-    /// Four bits of the first byte.
+    /// Returns the four bits of the first byte.
     pub fn bits(self) -> u8 {
         match self {
             Opcode::Continuation => 0,
@@ -63,7 +63,7 @@ pub struct Header {
     pub rsv: u8,
     pub opcode: Opcode,
     pub mask: Option<[u8; 4]>,
-    /// Bytes of payload.
+    /// Length of the payload in bytes.
     pub length: u64,
 }
 
@@ -134,7 +134,8 @@ pub struct HeaderReader {
 }
 
 impl HeaderReader {
-    /// Takes bytes off the front of the input until the header is whole. `None` if more is needed.
+    /// Takes bytes from the front of the input until the header is complete. `None` if more are
+    /// needed.
     ///
     /// # Errors
     /// Fails for a length that RFC 6455 does not allow.
@@ -162,7 +163,7 @@ impl HeaderReader {
         self.filled > 0
     }
 
-    /// Bytes of the header, as far as they are known.
+    /// Returns the number of bytes of the header, as far as they are known.
     fn wanted(&self) -> usize {
         if self.filled < 2 {
             return 2;

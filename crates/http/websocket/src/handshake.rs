@@ -11,12 +11,12 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Maximum number of header fields of a head.
 const FIELDS_MAX: usize = 128;
 
-/// Value of Sec-WebSocket-Key.
+/// Returns the value of Sec-WebSocket-Key.
 pub fn key(nonce: [u8; 16]) -> String {
     STANDARD.encode(nonce)
 }
 
-/// Value of Sec-WebSocket-Accept for a key.
+/// Returns the value of Sec-WebSocket-Accept for a key.
 pub fn accept(key: &str) -> String {
     let mut sha1 = Sha1::new();
     sha1.update(key.as_bytes());
@@ -27,7 +27,7 @@ pub fn accept(key: &str) -> String {
 /// Options that a client requests with the upgrade.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientOffer {
-    /// Subprotocols, the preferred one first.
+    /// Subprotocols, in order of preference.
     pub subprotocols: Vec<String>,
     pub deflate: Option<DeflateOffer>,
 }
@@ -95,7 +95,7 @@ impl std::fmt::Display for ClientError {
 
 impl std::error::Error for ClientError {}
 
-/// Reads the head of a server's response. `None` if it is incomplete. Returns the length of the
+/// Parses the head of a server's response. `None` if it is incomplete. Returns the length of the
 /// head with the outcome; the bytes after it belong to the connection.
 pub fn read_response(
     input: &[u8],
@@ -169,7 +169,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// The response, whole.
+    /// Returns the response, whole.
     pub fn response(self) -> &'static [u8] {
         match self {
             ServerError::BadRequest => {
@@ -191,7 +191,7 @@ pub fn asks_for_websocket(head: &[u8]) -> bool {
     request.parse(head).is_ok() && has_token(request.headers, "upgrade", "websocket")
 }
 
-/// Reads the head of a client's request. `None` if it is not whole.
+/// Parses the head of a client's request. `None` if it is incomplete.
 pub fn read_request(input: &[u8]) -> Option<(usize, Result<ServerRequest, ServerError>)> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut request = httparse::Request::new(&mut fields);
@@ -242,8 +242,8 @@ fn check_request(request: &httparse::Request<'_, '_>) -> Result<ServerRequest, S
 }
 
 impl ServerRequest {
-    /// The 101 response. `subprotocol` must be one of those offered; `compress`: the offered
-    /// compression is accepted.
+    /// Renders the 101 response. `subprotocol` must be one of those offered; `compress`: the
+    /// offered compression is accepted.
     pub fn response(&self, subprotocol: Option<&str>, compress: bool) -> Vec<u8> {
         let mut text = format!(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -261,7 +261,7 @@ impl ServerRequest {
     }
 }
 
-/// Values of a field that are text, without blanks around them.
+/// Returns the values of a field that are text, without blanks around them.
 fn values<'a>(
     fields: &'a [httparse::Header<'_>],
     name: &'static str,

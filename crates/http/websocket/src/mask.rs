@@ -12,7 +12,7 @@ pub enum Masking {
 }
 
 impl Masking {
-    /// Next key; `None` if frames are not masked.
+    /// Returns the next key; `None` if frames are not masked.
     pub fn next_key(&mut self) -> Option<[u8; 4]> {
         match self {
             Masking::Off => None,

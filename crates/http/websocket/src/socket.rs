@@ -1,4 +1,4 @@
-//! One open connection: messages in and out, control frames answered, the closing handshake.
+//! One open connection: messages in and out, replies to control frames, and the closing handshake.
 
 use crate::close;
 use crate::deflate::{Agreed, Deflater, InflateError, Inflater};
@@ -19,12 +19,12 @@ pub enum Side {
 pub struct MessageLimits {
     /// Bytes of a message, after decompression.
     pub message_max: usize,
-    /// Frames of a message.
+    /// Maximum number of frames of a message.
     pub frames_max: u32,
 }
 
 impl Default for MessageLimits {
-    /// 64 MiB in 131,072 frames.
+    /// Returns 64 MiB in 131,072 frames.
     fn default() -> MessageLimits {
         MessageLimits { message_max: 64 << 20, frames_max: 1 << 17 }
     }
@@ -43,13 +43,13 @@ pub struct SocketOptions {
 }
 
 impl SocketOptions {
-    /// A client with these masks and the default limits, which checks text.
+    /// Returns a client with these masks and the default limits, which checks text.
     pub fn client(masking: Masking) -> SocketOptions {
         let (role, limits) = (Side::Client, MessageLimits::default());
         SocketOptions { role, masking, limits, check_utf8: true, deflate: None }
     }
 
-    /// A server with the default limits, which checks text.
+    /// Returns a server with the default limits, which checks text.
     pub fn server() -> SocketOptions {
         SocketOptions { role: Side::Server, ..SocketOptions::client(Masking::Off) }
     }
@@ -75,7 +75,7 @@ pub enum SocketEvent {
     Ping,
     /// A pong, asked for or not; its payload is held.
     Pong,
-    /// The peer's close frame. Its code is `None` if the frame is empty.
+    /// Close frame of the peer. Its code is `None` if the frame is empty.
     Close { code: Option<u16> },
 }
 
@@ -125,7 +125,7 @@ struct Open {
 /// Buffers above this are not kept between messages.
 const KEPT_MAX: usize = 64 << 10;
 
-/// One connection after its handshake.
+/// Connection after its handshake.
 #[derive(Debug)]
 pub struct WebSocket {
     role: Side,
@@ -158,7 +158,7 @@ struct Coding {
 }
 
 impl WebSocket {
-    /// A connection whose handshake is over.
+    /// Returns a connection whose handshake is over.
     pub fn new(options: &SocketOptions) -> WebSocket {
         let coding = options.deflate.map(|agreed| Box::new(Coding::new(options.role, &agreed)));
         WebSocket {
@@ -195,7 +195,7 @@ impl WebSocket {
         self.header.is_inside() || self.open.is_some() || self.partial.is_some()
     }
 
-    /// Bytes of an event's payload.
+    /// Returns the bytes of an event's payload.
     pub fn payload<'a>(&'a self, payload: &Payload, input: &'a [u8]) -> &'a [u8] {
         match payload {
             Payload::Input(range) => input.get(range.clone()).unwrap_or_default(),
@@ -207,7 +207,8 @@ impl WebSocket {
 
 /// Input.
 impl WebSocket {
-    /// Takes input up to the next event; call again with the rest. Replies go into `out`.
+    /// Processes input up to the next event; must be called again with the rest. Replies are
+    /// written to `out`.
     ///
     /// # Errors
     /// Fails if the peer violates the protocol or a limit; the connection must be closed after
@@ -339,7 +340,8 @@ impl WebSocket {
         Ok(())
     }
 
-    /// A whole message in one frame, all of it in the input and plain: no copy is needed.
+    /// Returns a complete message in one frame, if all of it is in the input and not compressed: no
+    /// copy is needed.
     #[inline]
     fn take_at_once(
         &mut self,
@@ -404,7 +406,7 @@ impl WebSocket {
         Ok(())
     }
 
-    /// A frame is whole.
+    /// Ends a frame.
     fn end_frame(
         &mut self,
         frame: &Open,
@@ -448,7 +450,7 @@ impl WebSocket {
         Ok(SocketEvent::Message { text, frames, wire, payload: Payload::Held })
     }
 
-    /// The peer's close frame: it is answered with its own code.
+    /// Returns the peer's close frame: it is answered with its own code.
     fn end_by_peer(&mut self, out: &mut Vec<u8>) -> Result<SocketEvent, Violation> {
         let code = match *self.control {
             [] => None,
@@ -490,8 +492,8 @@ fn inflate_failure(error: InflateError) -> Violation {
 
 /// Output.
 impl WebSocket {
-    /// Appends a message in one frame, compressed if negotiated. After a close frame nothing is
-    /// written.
+    /// Appends a message in one frame, compressed if negotiated. After a close frame, writes
+    /// nothing.
     pub fn send(&mut self, text: bool, payload: &[u8], out: &mut Vec<u8>) {
         self.send_in_frames(text, payload, usize::MAX, out);
     }
@@ -538,7 +540,8 @@ impl WebSocket {
         self.write_control(Opcode::Pong, payload, out);
     }
 
-    /// Begins the closing handshake, or completes it. The reason is cut to what fits.
+    /// Begins the closing handshake, or completes it. The reason is truncated to the permitted
+    /// length.
     pub fn close(&mut self, code: Option<u16>, reason: &str, out: &mut Vec<u8>) {
         self.write_close(code, reason, out);
     }
@@ -580,7 +583,7 @@ impl Coding {
         }
     }
 
-    /// The payload to be sent, with the reserved bits of its first frame.
+    /// Returns the payload to be sent, with the reserved bits of its first frame.
     fn compress<'a>(&'a mut self, payload: &'a [u8]) -> (&'a [u8], u8) {
         self.scratch.clear();
         if self.deflater.compress(payload, &mut self.scratch) {

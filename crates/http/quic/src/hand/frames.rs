@@ -10,7 +10,7 @@ use sample::FailureClass;
 const STREAMS_MAX: usize = 20_000;
 /// Maximum number of stored connection IDs and tokens.
 const GIVEN_MAX: usize = 64;
-/// Bytes of all streams and of the handshake that may wait for earlier ones.
+/// Maximum number of bytes of all streams and of the handshake that wait for earlier ones.
 const HELD_MAX: usize = 64 << 20;
 
 /// One of QUIC's own codes (RFC 9000 section 20.1).
@@ -20,14 +20,14 @@ const STREAM_LIMIT_ERROR: u8 = 0x04;
 const STREAM_STATE_ERROR: u8 = 0x05;
 const FRAME_ENCODING_ERROR: u8 = 0x07;
 
-/// A frame that consists only of integers.
+/// Returns a frame that consists only of integers.
 pub(super) fn of_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
     let mut out = vec![kind];
     numbers.iter().for_each(|number| put_number(&mut out, *number));
     out
 }
 
-/// STREAM with offset and length.
+/// Renders STREAM with offset and length.
 pub(super) fn stream(stream: u64, offset: u64, bytes: &[u8], last: bool) -> Vec<u8> {
     let kind = if last { 0x0f } else { 0x0e };
     let mut out = of_numbers(kind, &[stream, offset, bytes.len() as u64]);
@@ -60,14 +60,14 @@ impl<'f> FramesLeft<'f> {
         Some(bytes)
     }
 
-    /// A length, and that many bytes.
+    /// Returns a length, and that many bytes.
     fn text(&mut self) -> Option<&'f [u8]> {
         let length = self.number()?;
         self.bytes(length)
     }
 }
 
-/// Why a server may not send on this stream: requests, and the streams for them, belong to us.
+/// Returns why a server may not send on this stream: requests, and their streams, belong to us.
 fn forbidden(stream: u64) -> Option<u8> {
     match stream & 3 {
         1 => Some(STREAM_LIMIT_ERROR),
@@ -289,7 +289,8 @@ impl Hand {
         Some(())
     }
 
-    /// The final size consumes the windows like data of this length (RFC 9000 section 4.5).
+    /// Handles RESET_STREAM. The final size consumes the windows like data of this length (RFC 9000
+    /// section 4.5).
     fn take_reset(&mut self, stream: u64, code: u64, size: u64) {
         if let Some(code) = forbidden(stream) {
             return self.refuse(code);
@@ -305,14 +306,15 @@ impl Hand {
         streams::put_code(self.inbox.pieces(), PieceKind::Reset, stream, Some(code));
     }
 
-    /// The server has violated a limit (RFC 9000 sections 4.1, 4.5, 4.6, 19.4 and 19.8).
+    /// Closes the connection because the server violated a limit (RFC 9000 sections 4.1, 4.5, 4.6,
+    /// 19.4 and 19.8).
     fn refuse(&mut self, code: u8) {
         self.report_frame(BEYOND_LIMITS, &[]);
         self.end_with(code, FailureClass::Protocol);
     }
 
-    /// The held data of a stream has changed. More than our maximum in total closes the connection:
-    /// data acknowledged and discarded would never arrive again.
+    /// Updates the held data after that of a stream has changed. More than our maximum in total
+    /// closes the connection: data acknowledged and discarded would never arrive again.
     fn count_held(&mut self, before: usize, after: usize) {
         self.held = self.held + after - before;
         if self.held > HELD_MAX {
@@ -354,7 +356,7 @@ mod tests {
         Hand::new(&sessions, "localhost", Shake::default(), Tickets::None, Nanos::ZERO).unwrap()
     }
 
-    /// The first report, by its number.
+    /// Returns the first report, by its number.
     fn first_reported(hand: &mut Hand) -> Option<u64> {
         let mut head = [0; HEAD];
         let whole = hand.inbox.read(&mut head) == HEAD;

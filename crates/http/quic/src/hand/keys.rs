@@ -21,7 +21,7 @@ const LATE_MAX: usize = 64;
 pub(super) struct Phases {
     /// The key phase bit of the current keys.
     bit: bool,
-    /// The former keys, and the next ones if already derived.
+    /// Former keys, and the next ones if already derived.
     old: Option<PacketKeys>,
     next: Option<PacketKeys>,
     /// The server's new keys were reported.
@@ -48,7 +48,7 @@ impl Hand {
         }
     }
 
-    /// The number and the frames of a received packet.
+    /// Returns the number and the frames of a received packet.
     pub(super) fn opened(
         &mut self,
         level: NumberSpace,
@@ -111,7 +111,7 @@ impl Hand {
         self.out.push_back(HandOut::Datagram(packet));
     }
 
-    /// The current form of packets of this number space.
+    /// Returns the current form of packets of this number space.
     pub(super) fn form(&self, level: NumberSpace) -> CarrierForm {
         match level {
             NumberSpace::Initial => CarrierForm::Initial,
@@ -121,7 +121,7 @@ impl Hand {
         }
     }
 
-    /// A packet; empty if its keys are missing.
+    /// Returns a packet; empty if its keys are missing.
     pub(super) fn sealed(
         &mut self,
         (level, form): (NumberSpace, CarrierForm),

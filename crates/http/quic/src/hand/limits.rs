@@ -11,7 +11,7 @@ const STREAMS_USED: u64 = 64;
 const RAISED_MAX: usize = 20_000;
 /// Bytes of the connection limit reserved for later data.
 const LEFT: u64 = 4_096;
-/// The first of these streams: earlier ones belong to the conversation itself.
+/// First of these streams: earlier ones belong to the conversation itself.
 const FIRST_USED: u64 = 8;
 
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Limits {
     pub(super) reset_token: Option<Vec<u8>>,
     /// The sequence number of the server's connection ID in use.
     pub(super) used: u64,
-    /// The server has retired those below this number.
+    /// Number below which the server has retired connection IDs.
     pub(super) retired: u64,
 }
 
@@ -52,7 +52,8 @@ impl Limits {
         }
     }
 
-    /// The limits that a server may not reduce after accepting early data (RFC 9000 section 7.4.1).
+    /// Returns the limits that a server may not reduce after accepting early data (RFC 9000 section
+    /// 7.4.1).
     pub(super) fn remembered(&self) -> [u64; 5] {
         [self.data, self.stream_data, self.one_way_data, self.streams, self.one_way]
     }
@@ -87,8 +88,8 @@ impl Limits {
         stream >> 2 < most && now + more <= self.of_stream(stream) && all + more <= self.data
     }
 
-    /// The frames of packets that test one of [`conduit::streams::LIMITS`], or `None` if there is
-    /// no such limit.
+    /// Returns the frames of packets that test one of [`conduit::streams::LIMITS`]; `None` if there
+    /// is no such limit.
     pub(super) fn frames(
         &self,
         wanted: usize,
@@ -111,8 +112,8 @@ impl Limits {
         })
     }
 
-    /// The bytes that a stream may have; if all streams together may not have more, some are
-    /// reserved for the rest of the conversation.
+    /// Returns the bytes that a stream may have; if all streams together may not have more, some
+    /// are reserved for the rest of the conversation.
     fn edge(&self, stream: u64, sent_offsets: &BTreeMap<u64, u64>) -> u64 {
         let others =
             sent_offsets.iter().filter(|(other, _)| **other != stream).map(|(_, offset)| offset);
@@ -120,8 +121,8 @@ impl Limits {
         self.of_stream(stream).min(left.saturating_sub(LEFT))
     }
 
-    /// Streams and final bytes that use each stream's limit until their sum exceeds the connection
-    /// limit by one.
+    /// Returns streams and final bytes that use each stream's limit until their sum exceeds the
+    /// connection limit by one.
     fn beyond_connection(&self, sent_offsets: &BTreeMap<u64, u64>) -> Option<Vec<Vec<u8>>> {
         let mut left = self.data - sent_offsets.values().sum::<u64>().min(self.data);
         let last = self.streams.min(FIRST_USED + STREAMS_USED);

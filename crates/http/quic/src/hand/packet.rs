@@ -31,10 +31,10 @@ impl NumberSpace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CarrierForm {
     Initial,
-    /// 0-RTT.
+    /// 0-RTT packet.
     Early,
     Handshake,
-    /// With a short header; true: its key phase bit is set.
+    /// Packet with a short header; true if its key phase bit is set.
     Short(bool),
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct PacketHead<'h> {
 }
 
 impl PacketHead<'_> {
-    /// The header up to the length field, which only long headers have.
+    /// Returns the header up to the length field, which only long headers have.
     fn begin(&self) -> Vec<u8> {
         let bits = NUMBER_LEN as u8 - 1;
         let fixed = if self.odd & UNFIXED == 0 { 0x40 } else { 0 };
@@ -76,7 +76,7 @@ impl PacketHead<'_> {
         out
     }
 
-    /// The packet, with this minimum size.
+    /// Returns the packet, with this minimum size.
     pub(crate) fn sealed(
         &self,
         (header, body): (&dyn HeaderKey, &dyn PacketKey),
@@ -108,7 +108,7 @@ impl PacketHead<'_> {
 /// The offsets of the parts of a received packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PacketParts {
-    /// Kind, or `None` if the packet cannot be decrypted.
+    /// Kind; `None` if the packet cannot be decrypted.
     pub(crate) kind: PacketForm,
     /// The server's connection ID, if the header contains it.
     pub(crate) from: Vec<u8>,
@@ -170,7 +170,7 @@ impl BarePacket<'_> {
         self.head.first().is_some_and(|first| first & 0b100 != 0)
     }
 
-    /// The frames of a packet, or `None` if it is protected with another key.
+    /// Returns the frames of a packet; `None` if it is protected with another key.
     pub(crate) fn frames(&self, key: &dyn PacketKey) -> Option<BytesMut> {
         let mut frames = BytesMut::from(self.body);
         key.decrypt(self.number, self.head, &mut frames).ok()?;
@@ -178,7 +178,7 @@ impl BarePacket<'_> {
     }
 }
 
-/// The packet with its number; `largest`: the highest number received.
+/// Returns the packet with its number; `largest`: the highest number received.
 pub(crate) fn unmasked<'p>(
     key: &dyn HeaderKey,
     packet: &'p mut [u8],
@@ -198,7 +198,8 @@ pub(crate) fn unmasked<'p>(
     Some(BarePacket { number, head, body })
 }
 
-/// The number with these low bits that is closest to the expected one (RFC 9000 appendix A.3).
+/// Returns the number with these low bits that is closest to the expected one (RFC 9000 appendix
+/// A.3).
 fn expanded(low: u64, bits: u32, expected: u64) -> u64 {
     let window = 1_u64 << bits;
     let half = 1_u64 << (bits - 1);

@@ -32,7 +32,7 @@ impl Shake {
         self.options & option != 0
     }
 
-    /// The tickets that the connection uses and stores.
+    /// Returns the tickets that the connection uses and stores.
     pub(crate) fn tickets(&self) -> Tickets {
         match (self.is(EARLY), self.is(STALE)) {
             (false, _) => Tickets::None,

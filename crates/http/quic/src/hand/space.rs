@@ -123,12 +123,13 @@ impl InOrder {
         out
     }
 
-    /// Number of bytes taken in order.
+    /// Returns the number of bytes taken in order.
     pub(super) fn taken(&self) -> u64 {
         self.next
     }
 
-    /// Bytes that wait for earlier ones, including the memory overhead of each piece.
+    /// Returns the number of bytes that wait for earlier ones, including the memory overhead of
+    /// each piece.
     pub(super) fn held(&self) -> usize {
         self.held
     }

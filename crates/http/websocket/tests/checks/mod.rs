@@ -6,7 +6,7 @@ use websocket::{Masking, SocketEvent, SocketOptions, WebSocket};
 /// Text or binary, and payload, of each message; then the reason of the failure, if there is one.
 type Heard = (Vec<(bool, Vec<u8>)>, usize, Option<&'static str>);
 
-/// The first byte chooses role, compression and cut; the others are the input.
+/// Runs a session: the first byte selects role, compression and split; the others are the input.
 pub(crate) fn session(data: &[u8]) {
     let Some((choice, input)) = data.split_first() else { return };
     let mut options = match choice & 1 {
