@@ -14,16 +14,16 @@ pub const BACKENDS_OTHER: &str = "(other)";
 pub struct BackendTally {
     /// Connections that were established; 0 if back ends are known by responses.
     pub connections: u64,
-    /// Responses.
+    /// Number of responses.
     pub calls: u64,
 }
 
 /// Calls by back end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backends {
-    /// By peer address: streams of HTTP/2 and HTTP/3 in the whole run.
+    /// Calls by peer address: streams of HTTP/2 and HTTP/3 in the whole run.
     pub addresses: BTreeMap<String, BackendTally>,
-    /// By the value of the field that names the back end: responses of the measured phase.
+    /// Calls by the value of the field that names the back end: responses of the measured phase.
     pub names: BTreeMap<String, BackendTally>,
     /// Reports of load in responses of the measured phase.
     pub load: LoadTally,
@@ -64,7 +64,7 @@ fn add(all: &mut BTreeMap<String, BackendTally>, name: &str, more: BackendTally)
 /// their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadFigure {
-    /// Reports that have it.
+    /// Number of reports that contain it.
     pub reports: u64,
     pub sum: u128,
     pub most: u64,
@@ -74,7 +74,7 @@ pub struct LoadFigure {
 const MILLIONTHS: f64 = 1e6;
 
 impl LoadFigure {
-    /// Larger values than 2^64 millionths count as that.
+    /// Adds a value; values above 2^64 millionths count as that.
     fn add(&mut self, value: f64) {
         if value > 0.0 {
             let value = (value * MILLIONTHS).round() as u64;
@@ -88,12 +88,12 @@ impl LoadFigure {
         self.most = self.most.max(other.most);
     }
 
-    /// `None` without a report.
+    /// Returns the mean; `None` without a report.
     pub fn mean(&self) -> Option<f64> {
         (self.reports > 0).then(|| self.sum as f64 / MILLIONTHS / self.reports as f64)
     }
 
-    /// The highest value; 0 without a report.
+    /// Returns the highest value; 0 without a report.
     pub fn highest(&self) -> f64 {
         self.most as f64 / MILLIONTHS
     }
@@ -113,7 +113,7 @@ pub struct LoadTally {
 }
 
 impl LoadTally {
-    /// Counts a report, or `None` if it cannot be read.
+    /// Counts a report; `None` if it cannot be read.
     pub fn add(&mut self, report: Option<LoadReport>) {
         self.reports += 1;
         let Some(report) = report else {

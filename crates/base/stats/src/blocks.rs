@@ -20,7 +20,7 @@ pub struct Block {
     pub times: Cumulative,
     /// Sum of those times in seconds.
     pub sum_s: f64,
-    /// For an objective on a share: the calls that count, and all calls.
+    /// For an objective on a share, the calls that count, and all calls.
     pub found: u64,
     pub of: u64,
 }
@@ -86,7 +86,7 @@ impl Blocks {
         self.all = pairs.collect();
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn count(&self) -> usize {
         self.all.len()
     }
@@ -95,7 +95,7 @@ impl Blocks {
         self.all.iter()
     }
 
-    /// Design effect of a share, 1 or more: counts found, and of how many, by block.
+    /// Returns the design effect of a share, 1 or more: counts found, and of how many, by block.
     pub(crate) fn effect(&self, counts: impl Fn(&Block) -> (u64, u64)) -> f64 {
         let rows: Vec<(f64, f64)> =
             self.iter().map(&counts).map(|(found, of)| (found as f64, of as f64)).collect();
@@ -109,7 +109,7 @@ impl Blocks {
         }
     }
 
-    /// Variance of the mean of all times, from the blocks; `None` with too few of them.
+    /// Returns the variance of the mean of all times, from the blocks; `None` with too few of them.
     pub(crate) fn mean_variance(&self) -> Option<f64> {
         let rows: Vec<(f64, f64)> =
             self.iter().map(|block| (block.sum_s, block.times.total() as f64)).collect();
@@ -117,8 +117,8 @@ impl Blocks {
     }
 }
 
-/// Variance of Σ part / Σ whole over blocks, by linearization (Cochran 1977, section 6.3); `None` with
-/// fewer than [`BLOCKS_MIN`] blocks.
+/// Returns the variance of Σ part / Σ whole over blocks, by linearization (Cochran 1977, section
+/// 6.3); `None` with fewer than [`BLOCKS_MIN`] blocks.
 fn ratio_variance(rows: &[(f64, f64)]) -> Option<f64> {
     let whole: f64 = rows.iter().map(|row| row.1).sum();
     let ratio = rows.iter().map(|row| row.0).sum::<f64>() / whole;

@@ -10,7 +10,7 @@ macro_rules! causes {
         impl CauseId {
             pub const ALL: &[CauseId] = &[$(CauseId::$name,)*];
 
-            /// Stable name: `not-offered`.
+            /// Returns a stable name: `not-offered`.
             pub fn id(self) -> &'static str {
                 match self { $(CauseId::$name => $id,)* }
             }
@@ -23,9 +23,9 @@ causes! {
     NotOffered = "not-offered",
     /// The client's lateness may have decided the result.
     Slip = "slip",
-    /// No free local port.
+    /// There was no free local port.
     Ports = "ports",
-    /// No free file descriptor.
+    /// There was no free file descriptor.
     Descriptors = "descriptors",
     /// No call succeeded.
     AllFailed = "all-failed",
@@ -35,7 +35,7 @@ causes! {
     Lag = "lag",
     /// Calls waited for a free connection.
     Wait = "wait",
-    /// In a closed loop: a worker was always busy.
+    /// In a closed loop, a worker was always busy.
     DriverCpu = "driver-cpu",
     /// A figure rose or fell throughout the window.
     Drift = "drift",

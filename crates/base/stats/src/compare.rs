@@ -35,15 +35,15 @@ pub enum Scale {
     Points,
 }
 
-/// One figure of every run.
+/// Figure of every run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub scale: Scale,
-    /// For each block the values of its runs. All series of a comparison have the same form.
+    /// Values of the runs of each block. All series of a comparison have the same form.
     pub blocks: Vec<Block>,
 }
 
-/// The runs of both in one block, in the order they were made.
+/// Runs of both sides in one block, in the order in which they were made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
     pub before: Vec<f64>,
@@ -61,8 +61,8 @@ pub struct Compared {
     pub change: f64,
     pub low: f64,
     pub high: f64,
-    /// Noise floor: half the width of the interval that the first target would have shown against
-    /// itself, on the same scale; NaN with too few runs.
+    /// Noise floor: half the width of the interval of the first target compared with itself, on the
+    /// same scale; NaN with too few runs.
     pub noise: f64,
     /// A difference of this size would be found four times in five; NaN where unknown.
     pub detectable: f64,
@@ -72,7 +72,7 @@ pub struct Compared {
     /// Probability of a difference as rare in any figure of this comparison if there were none,
     /// 0..=1.
     pub p_value: f64,
-    /// All three conditions hold.
+    /// True if all three conditions hold.
     pub different: bool,
     /// There were enough runs for a conclusion.
     pub enough: bool,
@@ -181,8 +181,8 @@ fn unknown(series: &Series) -> Compared {
     }
 }
 
-/// The values on the scale of the differences; `None` if a value is not on that scale, or a block
-/// lacks a side.
+/// Returns the values on the scale of the differences; `None` if a value is not on that scale, or a
+/// block lacks a side.
 fn scaled(series: &Series) -> Option<Vec<Block>> {
     let value = |value: &f64| match series.scale {
         Scale::Ratio => (*value > 0.0).then(|| value.ln()),
@@ -199,7 +199,7 @@ fn scaled(series: &Series) -> Option<Vec<Block>> {
     blocks.filter(|blocks| !blocks.is_empty())
 }
 
-/// A difference in its reported form: e^d − 1 for logarithms.
+/// Returns a difference in its reported form: e^d − 1 for logarithms.
 fn on(scale: Scale, difference: f64) -> f64 {
     match scale {
         Scale::Ratio => difference.exp_m1(),
@@ -218,14 +218,14 @@ fn mean(values: &[f64]) -> f64 {
     mean_and_stdev(values).map_or(f64::NAN, |(mean, _)| mean)
 }
 
-/// Mean over the blocks of (mean after − mean before).
+/// Returns the mean over the blocks of (mean after − mean before).
 fn difference(blocks: &[Block]) -> f64 {
     let sum: f64 = blocks.iter().map(|block| mean(&block.after) - mean(&block.before)).sum();
     sum / blocks.len() as f64
 }
 
-/// Sum of squares about the means of each side and block, and the degrees of freedom: the spread
-/// between unchanged runs.
+/// Returns the sum of squares about the means of each side and block, and the degrees of freedom:
+/// the spread between unchanged runs.
 fn spread(blocks: &[Block], sides: &[fn(&Block) -> &Vec<f64>]) -> (f64, f64) {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for values in blocks.iter().flat_map(|block| sides.iter().map(move |side| side(block))) {
@@ -237,22 +237,22 @@ fn spread(blocks: &[Block], sides: &[fn(&Block) -> &Vec<f64>]) -> (f64, f64) {
     (squares, freedom)
 }
 
-/// Standard error of the difference for runs whose variance is 1.
+/// Returns the standard error of the difference for runs whose variance is 1.
 fn unit_error(blocks: &[Block]) -> f64 {
     let one = |block: &Block| 1.0 / block.before.len() as f64 + 1.0 / block.after.len() as f64;
     blocks.iter().map(one).sum::<f64>().sqrt() / blocks.len() as f64
 }
 
-/// t·s·(standard error for s = 1), s from runs of the first target in the same block.
+/// Returns t·s·(standard error for s = 1), with s from runs of the first target in the same block.
 fn noise(blocks: &[Block]) -> f64 {
     let (squares, freedom) = spread(blocks, &[|block| &block.before]);
     let t = student(freedom, 0.5 * (1.0 + CONFIDENCE));
     t * (squares / freedom).sqrt() * unit_error(blocks)
 }
 
-/// (t of the test + t of four in five)·s·(standard error for s = 1), s from runs of both. The
-/// test's level is divided among the figures like Bonferroni's among the square root of their
-/// number, because they are correlated. Comparisons of a family are not.
+/// Returns (t of the test + t of four in five)·s·(standard error for s = 1), with s from runs of
+/// both. The test's level is divided among the figures like Bonferroni's among the square root of
+/// their number, because they are correlated. Comparisons of a family are not.
 fn detectable(blocks: &[Block], figures: usize, family: usize) -> f64 {
     let (squares, freedom) = spread(blocks, &[|block| &block.before, |block| &block.after]);
     let level = (1.0 - CONFIDENCE) / (figures.max(1) as f64).sqrt() / family.max(1) as f64;
@@ -264,13 +264,13 @@ fn detectable(blocks: &[Block], figures: usize, family: usize) -> f64 {
     t * (squares / freedom).sqrt() * unit_error(blocks)
 }
 
-/// The quantile of Student's distribution; NaN without freedom.
+/// Returns the quantile of Student's distribution; NaN without freedom.
 fn student(freedom: f64, quantile: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |student| student.inverse_cdf(quantile))
 }
 
-/// Cliff's delta (Cliff, Psychological Bulletin 114, 1993): the share of pairs in which the second
-/// is larger less the share in which it is smaller; NaN without pairs.
+/// Returns Cliff's delta (Cliff, Psychological Bulletin 114, 1993): the share of pairs in which the
+/// second is larger less the share in which it is smaller; NaN without pairs.
 pub fn cliffs_delta(before: &[f64], after: &[f64]) -> f64 {
     let sign = |a: f64, b: f64| f64::from(i8::from(b > a) - i8::from(b < a));
     let sum: f64 = before.iter().map(|a| after.iter().map(|b| sign(*a, *b)).sum::<f64>()).sum();

@@ -54,7 +54,7 @@ impl Axis {
         matches!(self, Axis::Rate | Axis::Population)
     }
 
-    /// Stable name.
+    /// Returns a stable name.
     pub fn id(self) -> &'static str {
         match self {
             Axis::Rate => "rate",
@@ -73,7 +73,7 @@ pub struct Point {
     pub level: f64,
     /// Calls presented to the server a second.
     pub offered_per_s: f64,
-    /// Completions per second inside the window, and successful ones.
+    /// Completions per second inside the window, and successful ones among them.
     pub achieved_per_s: f64,
     pub goodput_per_s: f64,
     /// Mean calls in flight (Little).
@@ -84,11 +84,10 @@ pub struct Point {
     pub p99_s: f64,
     /// (failed + timed out + dropped) / due, 0..=1.
     pub failure_share: f64,
-    /// Share of failures that the objectives allow, 0..=1, or `None` if they do not bound failures,
-    /// and
-    /// 0.1 % is allowed.
+    /// Share of failures that the objectives permit, 0..=1; `None` if they do not bound failures,
+    /// and 0.1 % is permitted.
     pub failures_max: Option<f64>,
-    /// True if each objective of the search was met, by a server that does not fail; `None` without
+    /// True if each objective of the search was met by a server that does not fail; `None` without
     /// objectives.
     pub met: Option<bool>,
     /// The client, not the server, set the limit: shown, never used in a fit.
@@ -107,12 +106,12 @@ pub struct Span {
 }
 
 impl Span {
-    /// The ends of the interval, if known; the upper end may be infinite.
+    /// Returns the ends of the interval, if known; the upper end may be infinite.
     pub fn interval(&self) -> Option<(f64, f64)> {
         (!self.low.is_nan() && !self.high.is_nan()).then_some((self.low, self.high))
     }
 
-    /// Returns whether nothing was measured below it: it has only an upper end. No load is 0.
+    /// Returns whether no load below it was measured: it has only an upper end. No load is 0.
     pub fn is_open_below(&self) -> bool {
         self.at > 0.0 && self.low <= 0.0
     }
@@ -121,13 +120,14 @@ impl Span {
 /// Load at which throughput stops keeping up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Knee {
-    /// Offered calls a second, or users; the lower end is 0 if the lowest level already fell short.
+    /// Offered calls per second, or users; the lower end is 0 if the lowest level already fell
+    /// short.
     pub at: Span,
     /// The rule that found it, in words: `achieved/offered < 0.99 at two levels running`.
     pub rule: String,
 }
 
-/// The largest load that meets the objectives.
+/// Largest load that meets the objectives.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Capacity {
     pub at: Span,
@@ -159,7 +159,7 @@ impl CapacityEnd {
         CapacityEnd::ClientLimited,
     ];
 
-    /// Stable name.
+    /// Returns a stable name.
     pub fn id(self) -> &'static str {
         match self {
             CapacityEnd::Bracketed => "bracketed",
@@ -177,7 +177,7 @@ pub enum OverloadShape {
     Flat,
     /// Less, but at least half of it.
     Sag,
-    /// Less than half.
+    /// Less than half of the peak is kept.
     Collapse,
     /// No usable step is far enough beyond the knee.
     #[default]
@@ -188,7 +188,7 @@ impl OverloadShape {
     pub const ALL: [OverloadShape; 4] =
         [OverloadShape::Flat, OverloadShape::Sag, OverloadShape::Collapse, OverloadShape::Unseen];
 
-    /// Stable name.
+    /// Returns a stable name.
     pub fn id(self) -> &'static str {
         match self {
             OverloadShape::Flat => "flat",
@@ -222,11 +222,11 @@ pub struct Usl {
     pub b: Span,
     /// Concurrency of the largest throughput; infinite when b is 0.
     pub n_max: f64,
-    /// Throughput there; g/a when b is 0.
+    /// Throughput at that point; g/a if b is 0.
     pub x_max: f64,
     /// Residual standard error, calls a second; n − 3 degrees of freedom.
     pub residual: f64,
-    /// Points in the fit.
+    /// Number of points in the fit.
     pub points: usize,
 }
 
@@ -248,14 +248,14 @@ pub struct Curve {
     pub kneedle: Option<Knee>,
     /// Level of the largest power (Kleinrock): throughput over mean response time.
     pub power_at: Option<f64>,
-    /// Throughput at the objective or, without one, the highest level before the knee with
-    /// failures below 0.1 %.
+    /// Throughput at the objective or, without one, the highest level before the knee with failures
+    /// below 0.1 %.
     pub capacity: Option<Capacity>,
     pub overload: Overload,
     pub usl: Option<Usl>,
     pub hysteresis: Option<Hysteresis>,
     /// Capacity predicted from one call at a time (1 / mean service time of the lowest step), in
-    /// calls per second; `None` if unknown, and if a step exceeded it.
+    /// calls per second; `None` if unknown, or if a step exceeded it.
     pub predicted_per_s: Option<f64>,
     /// Sentences about missing conclusions, with the reasons.
     pub notes: Vec<String>,

@@ -21,22 +21,24 @@ impl Doubt {
         Doubt::between(snapshot.response(), snapshot.without_lag()?)
     }
 
-    /// Between response times and the same calls' without lag; `None` of no calls.
+    /// Returns the doubt between response times and the same calls' without lag; `None` without
+    /// calls.
     pub fn between(response: Hist, punctual: Hist) -> Option<Doubt> {
         (!punctual.is_empty()).then_some(Doubt { response, punctual })
     }
 
-    /// The maximum that lateness can have added to the response time at quantile `q`, 0..=1.
+    /// Returns the maximum that lateness can have added to the response time at quantile `q`,
+    /// 0..=1.
     pub fn at(&self, q: f64) -> Nanos {
         self.response.quantile(q) - self.punctual.quantile(q)
     }
 
-    /// The maximum that lateness can have added to the mean.
+    /// Returns the maximum that lateness can have added to the mean.
     pub fn of_mean(&self) -> Nanos {
         self.response.mean() - self.punctual.mean()
     }
 
-    /// [`Doubt::at`] as a share of the response time, 0..=1.
+    /// Returns [`Doubt::at`] as a share of the response time, 0..=1.
     pub fn share(&self, q: f64) -> f64 {
         let whole = self.response.quantile(q);
         if whole.is_zero() { 0.0 } else { self.at(q).0 as f64 / whole.0 as f64 }
@@ -48,18 +50,18 @@ impl Doubt {
         self.share(q) > SHOWN_MIN
     }
 
-    /// Response times without lateness: the lower bound.
+    /// Returns the response times without lateness: the lower bound.
     pub fn lowest(&self) -> Summary {
         self.punctual.summary()
     }
 
-    /// The response time at quantile `q` without lateness.
+    /// Returns the response time at quantile `q` without lateness.
     pub fn lowest_at(&self, q: f64) -> Nanos {
         self.punctual.quantile(q)
     }
 }
 
-/// Doubt below this share of a figure changes its third digit by at most one.
+/// Minimum share that is shown: less doubt changes the third digit of a figure by at most one.
 const SHOWN_MIN: f64 = 0.005;
 
 #[cfg(test)]
@@ -67,8 +69,8 @@ mod tests {
     use super::*;
     use sample::{Outcome, Sample};
 
-    /// A hundred calls of 10 ms; the last `late` of them were issued `lag_ms` after they were due
-    /// and were answered as fast as the others.
+    /// Returns a hundred calls of 10 ms; the last `late` of them were issued `lag_ms` after they
+    /// were due and were answered as fast as the others.
     fn snapshot(late: u64, lag_ms: u64) -> Snapshot {
         let end = Nanos::from_secs(10);
         let mut recorder = crate::Recorder::new(1, (Nanos::ZERO, end));

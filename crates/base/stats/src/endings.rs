@@ -12,7 +12,7 @@ pub const ENDINGS_STATUSES_MAX: usize = 16;
 /// second.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endings {
-    /// (status, responses), in order of the status; the most frequent ones.
+    /// (status, responses) of the most frequent statuses, by status.
     pub statuses: Vec<(u16, u64)>,
     /// Responses with any other status.
     pub other_statuses: u64,
@@ -42,7 +42,7 @@ impl Endings {
         self.other_statuses += other.other_statuses;
     }
 
-    /// Responses with one status.
+    /// Returns the number of responses with one status.
     pub fn with_status(&self, status: u16) -> u64 {
         count_of(&self.statuses, status)
     }
@@ -52,13 +52,13 @@ impl Endings {
         count_of(&self.failures, class)
     }
 
-    /// Returns whether nothing ended, or nothing is known of it.
+    /// Returns whether no call ended, or the ends are unknown.
     pub fn is_empty(&self) -> bool {
         *self == Endings::default()
     }
 }
 
-/// `mine` stays in order of its keys.
+/// Merges counts; `mine` stays sorted by key.
 fn add<K: Copy + Ord>(mine: &mut Vec<(K, u64)>, theirs: &[(K, u64)]) {
     for (key, count) in theirs {
         match mine.binary_search_by_key(key, |(key, _)| *key) {

@@ -3,13 +3,14 @@
 use super::Block;
 use units::Stream;
 
-/// Maximum number of labelings: all of them up to this number, a random sample of this size beyond.
+/// Maximum number of labelings: all of them up to this number, otherwise a random sample of this
+/// size.
 pub const LABELINGS_MAX: usize = 20_000;
 
-/// For each run of one block, in the order before, after: `true` if it is labeled "after".
+/// Labels of the runs of one block, in the order before, after: `true` for "after".
 pub type Labels = Vec<bool>;
 
-/// Labelings of the runs of every block. The true labels come first everywhere.
+/// Labelings of the runs of every block. The true labels always come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labelings {
     /// For each block the possible labelings.
@@ -18,8 +19,8 @@ pub struct Labelings {
     pub rows: Vec<Vec<u32>>,
 }
 
-/// All ways to label the runs of the blocks (given as numbers of runs before and after); beyond
-/// `most` of them, the true one and random ones up to `most`.
+/// Returns all ways to label the runs of the blocks (given as numbers of runs before and after);
+/// beyond `most` of them, the true one and random ones up to `most`.
 pub fn labelings(blocks: &[(usize, usize)], most: usize, stream: &mut Stream) -> Labelings {
     let mut complete = true;
     let mut of_block = |&(before, after): &(usize, usize)| {
@@ -46,7 +47,7 @@ pub fn labelings(blocks: &[(usize, usize)], most: usize, stream: &mut Stream) ->
     Labelings { choices, rows }
 }
 
-/// A number in digits of these bases, the first digit varying fastest.
+/// Returns a number in digits of these bases, the first digit varying fastest.
 fn digits(mut index: usize, bases: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut digit = |base: usize| {
         let row = index % base;
@@ -56,7 +57,7 @@ fn digits(mut index: usize, bases: impl Iterator<Item = usize>) -> Vec<u32> {
     bases.map(&mut digit).collect()
 }
 
-/// All choices of `after` out of all runs, the last ones first; `None` beyond `most`.
+/// Returns all choices of `after` out of all runs, the last ones first; `None` beyond `most`.
 fn choices(before: usize, after: usize, most: usize) -> Option<Vec<Labels>> {
     let total = before + after;
     let mut found = Vec::new();
@@ -83,9 +84,9 @@ fn shuffled(truth: &Labels, stream: &mut Stream) -> Labels {
     labels
 }
 
-/// For each figure the share of labelings in which some figure's difference is as rare as its own:
-/// differences are measured relative to their spread over the labelings, and each is compared with
-/// the largest of a labeling. All figures have the same blocks.
+/// Returns, for each figure, the share of labelings in which some figure's difference is as rare as
+/// its own. Differences are measured relative to their spread over the labelings, and each is
+/// compared with the largest of a labeling. All figures have the same blocks.
 pub(super) fn p_values(figures: &[&[Block]], stream: &mut Stream) -> Vec<f64> {
     let Some(first) = figures.first() else { return Vec::new() };
     let form: Vec<(usize, usize)> =
@@ -105,7 +106,7 @@ pub(super) fn p_values(figures: &[&[Block]], stream: &mut Stream) -> Vec<f64> {
     in_spreads.iter().map(share).collect()
 }
 
-/// The size of the difference under each labeling, in their spread.
+/// Returns the size of the difference under each labeling, in their spread.
 fn in_spreads(blocks: &[Block], labelings: &Labelings) -> Vec<f64> {
     let table: Vec<Vec<f64>> = blocks
         .iter()
@@ -121,7 +122,7 @@ fn in_spreads(blocks: &[Block], labelings: &Labelings) -> Vec<f64> {
     found.iter().map(|one| if spread > 0.0 { one.abs() / spread } else { 0.0 }).collect()
 }
 
-/// Mean of the values labeled after − mean of the others.
+/// Returns the mean of the values labeled after − mean of the others.
 fn relabelled(block: &Block, labels: &Labels) -> f64 {
     let (mut after, mut before) = (0.0, 0.0);
     for (value, is_after) in block.before.iter().chain(&block.after).zip(labels) {

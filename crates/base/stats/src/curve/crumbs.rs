@@ -7,9 +7,9 @@ const FIRST: usize = 2;
 /// Minimum number of steps of which more than half must be usable.
 const STEPS_MIN: usize = 4;
 
-/// The reason why these steps of one target, in run order, allow no conclusion: the client limited
-/// the first ones, or more than half of all. Overload and the steps after it do not count: there
-/// the client may well reach its limit.
+/// Returns the reason why these steps of one target, in run order, allow no conclusion: the client
+/// limited the first ones, or more than half of all. Overload and the steps after it do not count:
+/// there the client may well reach its limit.
 pub fn crumbs<'a>(steps: impl IntoIterator<Item = (Purpose, &'a Point)>) -> Option<String> {
     let counted = |purpose| !matches!(purpose, Purpose::Overload | Purpose::Recovery);
     let limited: Vec<bool> = steps

@@ -20,8 +20,8 @@ impl Level {
     }
 }
 
-/// The lowest level of a server that fails there; `None` if it serves the lowest load. Levels are in
-/// ascending order.
+/// Returns the lowest level of a server that fails there; `None` if it serves the lowest load.
+/// Levels are in ascending order.
 pub fn failing_from(levels: &[Level]) -> Option<f64> {
     levels.first().filter(|level| level.fails()).map(|level| level.at)
 }
@@ -89,7 +89,7 @@ mod tests {
         assert!(!fails_alike(&[at(10.0, 0.3), at(10.0, 0.3)]), "the same load twice");
     }
 
-    /// Steps of half a second: the first had five calls, all of them good.
+    /// Steps of half a second: the first had five calls, all of them successful.
     #[test]
     fn a_few_good_calls_by_chance_hide_no_failing_server() {
         let at = |level: f64, failure_share| Point {

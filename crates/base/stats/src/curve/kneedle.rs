@@ -1,7 +1,7 @@
 //! Kneedle: finds the knee of a curve from its form alone (Satopaa, Albrecht, Irwin, Raghavan,
 //! "Finding a Kneedle in a haystack", ICDCS workshops 2011).
 
-/// How a curve bends.
+/// Direction in which a curve bends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Throughput over load.
@@ -12,9 +12,9 @@ pub enum Form {
     ConcaveDecreasing,
 }
 
-/// The x of the first knee. `x` ascending, as many as `y`; `sensitivity` (the paper's S, 1 as a
-/// rule) is how far the curve must fall below its peak distance from the chord, in mean steps of x.
-/// `None` for fewer than three points, a flat curve, no knee, or values that are not finite.
+/// Returns the x of the first knee. `x` ascending, as many as `y`; `sensitivity` (the paper's S, 1
+/// as a rule) is how far the curve must fall below its peak distance from the chord, in mean steps
+/// of x. `None` for fewer than three points, a flat curve, no knee, or values that are not finite.
 pub fn kneedle(x: &[f64], y: &[f64], form: Form, sensitivity: f64) -> Option<f64> {
     let n = x.len();
     if n < 3 || y.len() != n || x.iter().chain(y).any(|value| !value.is_finite()) {
@@ -31,7 +31,7 @@ pub fn kneedle(x: &[f64], y: &[f64], form: Form, sensitivity: f64) -> Option<f64
     })
 }
 
-/// The curve turned so that it rises and is concave.
+/// Returns the curve turned so that it rises and is concave.
 fn upright(y: &[f64], form: Form) -> Vec<f64> {
     let max = y.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match form {
@@ -42,15 +42,15 @@ fn upright(y: &[f64], form: Form) -> Vec<f64> {
     }
 }
 
-/// Values scaled to 0..=1; `None` if all are equal.
+/// Returns the values scaled to 0..=1; `None` if all are equal.
 fn unit(values: &[f64]) -> Option<Vec<f64>> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     (high > low).then(|| values.iter().map(|value| (value - low) / (high - low)).collect())
 }
 
-/// A local maximum of the distance is the knee once the distance has fallen `margin` below it before
-/// the next maximum; after a local minimum the walk waits for the next maximum.
+/// Accepts a local maximum of the distance as the knee once the distance has fallen `margin` below
+/// it before the next maximum; after a local minimum, waits for the next maximum.
 fn first_knee(distance: &[f64], margin: f64) -> Option<usize> {
     let last = distance.len() - 1;
     let left = |at: usize| distance[at.saturating_sub(1)];

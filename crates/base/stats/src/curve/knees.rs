@@ -1,9 +1,9 @@
-//! Finds where throughput stops keeping up with the load, by a rule that is printed with it.
+//! Finds the load from which throughput falls short, by a rule that is printed with it.
 
 use super::{Axis, Form, Knee, Point, Span, failing_from, kneedle};
 use units::{Purpose, Seed, Stream};
 
-/// Below this share of the offered load, throughput no longer keeps up.
+/// Share of the offered load below which throughput falls short.
 const FOLLOWS_SHARE: f64 = 0.99;
 /// Number of resamples for the interval of a knee.
 const RESAMPLES: usize = 1_000;
@@ -17,14 +17,14 @@ pub struct Level {
 }
 
 impl Level {
-    /// Mean of a figure over the repeats.
+    /// Returns the mean of a figure over the repeats.
     pub fn mean(&self, figure: impl Fn(&Point) -> f64) -> f64 {
         self.points.iter().map(figure).sum::<f64>() / self.points.len() as f64
     }
 }
 
-/// The points by level, ascending, without those that the client limited. Levels that differ by
-/// less than a millionth are one.
+/// Returns the points by level, ascending, without those that the client limited. Levels that
+/// differ by less than a millionth are one.
 pub fn levels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Level> {
     let usable = |point: &&Point| !point.client_limited && point.level.is_finite();
     let mut sorted: Vec<Point> = points.into_iter().filter(usable).copied().collect();
@@ -41,7 +41,7 @@ pub fn levels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Level> {
     levels
 }
 
-/// The knee; `None` if no knee can be distinguished from noise.
+/// Returns the knee; `None` if no knee can be distinguished from noise.
 ///
 /// Throughput counts successful responses. Over offered rates the knee is the first level at which
 /// successful/offered is below 0.99 there and at the next level (or at the highest one tried), or
@@ -99,8 +99,8 @@ fn knee_of_rates(levels: &[Level]) -> Option<Knee> {
     Some(Knee { at: Span { at, low, high }, rule })
 }
 
-/// Population at which users begin to wait for one another. `None` if throughput still grows with
-/// the users, or for fewer than three levels.
+/// Returns the population at which users begin to wait for one another. `None` if throughput still
+/// grows with the users, or for fewer than three levels.
 fn knee_of_users(levels: &[Level]) -> Option<Knee> {
     let (first, top) = (levels.first()?, levels.last()?);
     if levels.len() < 3 {
@@ -133,14 +133,14 @@ fn knee_of_users(levels: &[Level]) -> Option<Knee> {
 /// Multiple of the knee above which throughput counts as flat.
 const BEYOND: f64 = 1.5;
 
-/// Relative standard error of a level's throughput, as if its completions were a Poisson process; 1
-/// if the length of its steps is unknown.
+/// Returns the relative standard error of a level's throughput, as if its completions were a
+/// Poisson process; 1 if the length of its steps is unknown.
 fn counting_noise(level: &Level) -> f64 {
     let count: f64 = level.points.iter().map(|point| point.goodput_per_s * point.window_s).sum();
     if count > 0.0 { count.sqrt().recip() } else { 1.0 }
 }
 
-/// Standard deviation over mean; 0 below two values.
+/// Returns the standard deviation over mean; 0 below two values.
 fn scatter(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     if values.len() < 2 {
@@ -151,8 +151,8 @@ fn scatter(values: &[f64]) -> f64 {
     (sum / (count - 1.0)).sqrt() / mean
 }
 
-/// The knee of throughput over the level by [`kneedle`], with S = 1. The interval runs from the
-/// level below to the level above, widened as in [`knee`]. `None` for fewer than five levels.
+/// Returns the knee of throughput over the level by [`kneedle`], with S = 1. The interval runs from
+/// the level below to the level above, widened as in [`knee`]. `None` for fewer than five levels.
 pub fn knee_by_kneedle(levels: &[Level]) -> Option<Knee> {
     if levels.len() < 5 {
         return None;
@@ -173,8 +173,9 @@ pub fn knee_by_kneedle(levels: &[Level]) -> Option<Knee> {
     Some(Knee { at: Span { at, low, high }, rule: "Kneedle, S = 1, of throughput".to_owned() })
 }
 
-/// The level of the largest power, throughput over mean response time (Kleinrock 1979): half of the
-/// capacity of an M/M/1 server. Failing levels are excluded. `None` without a response time.
+/// Returns the level of the largest power, throughput over mean response time (Kleinrock 1979):
+/// half of the capacity of an M/M/1 server. Failing levels are excluded. `None` without a response
+/// time.
 pub fn power(levels: &[Level]) -> Option<f64> {
     let of = |level: &Level| {
         level.mean(|point| point.goodput_per_s) / level.mean(|point| point.response_mean_s)
@@ -194,8 +195,9 @@ struct Mean {
     measured_s: f64,
 }
 
-/// From 0.99 of the level before (or 0) to the first level that falls short by more than chance;
-/// between them, where the insufficient throughput meets the diagonal.
+/// Returns the range from 0.99 of the level before (or 0) to the first level that falls short by
+/// more than chance; between them, the point at which the insufficient throughput meets the
+/// diagonal.
 fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
     let shortfall = |mean: &Mean| {
         // calls that a quiet server would still have had in flight when the window closed
@@ -228,8 +230,8 @@ fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
     Some((at, FOLLOWS_SHARE * below, high))
 }
 
-/// The 2.5 % quantile of the lower ends and the 97.5 % quantile of the upper ends over resampled
-/// repeats; `None` if a level has a single repeat or most resamples have no knee.
+/// Returns the 2.5 % quantile of the lower ends and the 97.5 % quantile of the upper ends over
+/// resampled repeats; `None` if a level has a single repeat or most resamples have no knee.
 fn resampled(
     levels: &[Level],
     find: impl Fn(&[Level]) -> Option<(f64, f64, f64)>,

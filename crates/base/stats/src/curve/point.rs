@@ -12,7 +12,7 @@ pub enum Purpose {
     Up,
     /// The same level again on the way down.
     Down,
-    /// A trial of the search for the capacity; a long one that confirms or refutes.
+    /// Trial of the search for the capacity; a long one confirms or refutes.
     Search,
     Confirm,
     /// Deliberately beyond the capacity; the steps after it, until the server answers as before.
@@ -30,7 +30,7 @@ impl Purpose {
         Purpose::Recovery,
     ];
 
-    /// Stable name.
+    /// Returns a stable name.
     pub fn id(self) -> &'static str {
         match self {
             Purpose::Up => "up",
@@ -42,7 +42,7 @@ impl Purpose {
         }
     }
 
-    /// The purpose with this name.
+    /// Returns the purpose with this name.
     pub fn named(id: &str) -> Option<Purpose> {
         Purpose::ALL.into_iter().find(|purpose| purpose.id() == id)
     }
@@ -59,9 +59,9 @@ pub const OF_THE_CLIENT: [CauseId; 6] = [
 ];
 
 impl Point {
-    /// The measurement of one step. `level` is the requested value on the axis. `sessions`: each
-    /// arrival is a session of calls, whose calls fall due long after it, so that the offered load
-    /// is counted over the window and not over the time of the arrivals.
+    /// Returns the measurement of one step. `level`: requested value on the axis. `sessions`: each
+    /// arrival is a session of calls, which are due long after it, so that the offered load is
+    /// counted over the window and not over the time of the arrivals.
     pub fn of(
         level: f64,
         measurement: &Measurement,
@@ -105,11 +105,11 @@ impl Point {
         Point { met: point.met.map(|met| met && !point.fails()), ..point }
     }
 
-    /// Returns whether the server keeps up with the load here: completions keep up with the offered
-    /// load (always true over populations), no more calls fail than are allowed, and the objectives
-    /// are met. The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean response time
-    /// of the idle server (at most a quarter of the window counts); calls that fell due this
-    /// shortly before the end may still be in flight.
+    /// Returns whether the server sustains the load here: completions match the offered load
+    /// (always true over populations), no more calls fail than permitted, and the objectives are
+    /// met. The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean response time of
+    /// the idle server (at most a quarter of the window counts); calls due this shortly before the
+    /// end may still be in flight.
     pub fn follows(&self, axis: Axis, rest_s: f64) -> bool {
         let under_way = self.offered_per_s * rest_s.clamp(0.0, 0.25 * self.window_s) + 1.0;
         let expected = 0.99 * self.offered_per_s * self.window_s - under_way;
@@ -117,13 +117,15 @@ impl Point {
         keeps_up && !self.fails() && self.met != Some(false)
     }
 
-    /// Successful responses a second and, as long as no more fail than are allowed, the failed ones.
+    /// Returns the successful responses per second and, while no more fail than permitted, the
+    /// failed ones.
     pub(super) fn served_per_s(&self) -> f64 {
         if self.fails() { self.goodput_per_s } else { self.achieved_per_s }
     }
 }
 
-/// The share of failures that the objectives of the whole run allow, the strictest of several.
+/// Returns the share of failures that the objectives of the whole run allow, the strictest of
+/// several.
 fn allowed_failures(objectives: &[Objective]) -> Option<f64> {
     let bound = |objective: &Objective| {
         let above = matches!(objective.op, Op::Below | Op::AtMost);
@@ -158,7 +160,7 @@ mod tests {
         Verdict { state, causes: vec![cause] }
     }
 
-    /// Ten calls due in one second, nine answered after 10 ms.
+    /// Returns ten calls due in one second, nine of them answered after 10 ms.
     fn measurement() -> Measurement {
         let window = Nanos::SECOND;
         let mut recorder = crate::Recorder::new(1, (Nanos::ZERO, window));

@@ -5,13 +5,14 @@ use units::Nanos;
 
 /// Number of consecutive intervals with responses that must be as before.
 const IN_A_ROW: usize = 2;
-/// Recovery: a median of at most this many times the previous one, or this much above it.
+/// Recovery: a median of at most this multiple of the previous one, or at most this much longer.
 const FACTOR: f64 = 1.5;
 const SLACK: Nanos = Nanos::from_millis(1);
 
-/// Seconds from the start of an ordinary load until the server answers as before: the start of the
-/// first of two consecutive intervals, both with responses, without failures and with a median
-/// response time of at most 1.5 × `before` or 1 ms above it. `None` if that does not happen.
+/// Returns the number of seconds from the start of an ordinary load until the server answers as
+/// before: the start of the first of two consecutive intervals, both with responses, without
+/// failures and with a median response time of at most 1.5 × `before` or 1 ms above it. `None` if
+/// that does not happen.
 pub fn as_before(series: &[Second], before: Nanos) -> Option<f64> {
     let limit = Nanos((before.0 as f64 * FACTOR) as u64).max(before + SLACK);
     let mut run: Vec<f64> = Vec::new();

@@ -33,7 +33,8 @@ pub struct SearchConfig {
 }
 
 impl SearchConfig {
-    /// The defaults: from 1 to a million, 5 % wide at 95 %, short trials of a sixth, at most 40.
+    /// Returns the defaults: from 1 to a million, 5 % wide at 95 %, short trials of a sixth, at
+    /// most 40.
     pub fn from(start: f64, objectives: Vec<Objective>) -> SearchConfig {
         SearchConfig {
             start,
@@ -56,11 +57,11 @@ pub enum Next {
     Done,
 }
 
-/// One load to hold.
+/// Load to hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     pub level: f64,
-    /// Held for the full time, to confirm or refute; otherwise for the short time.
+    /// True if it is held for the full time, to confirm or refute; otherwise for the short time.
     pub long: bool,
 }
 
@@ -73,7 +74,7 @@ pub enum TrialEnd {
     ClientLimited,
 }
 
-/// Factor between trials while the edge is not yet enclosed.
+/// Factor between trials while the edge is not enclosed.
 const STRIDE: f64 = 2.0;
 /// Width of the interval, as a share, below which trials are long; and the maximum number of short
 /// trials once the edge is enclosed: if chance blurs it more than that, they add too little.
@@ -87,8 +88,8 @@ const LONG_EACH_SIDE: usize = 2;
 /// A search below the client's limit ends this close to it.
 const NEAR_LIMIT: f64 = 1.05;
 
-/// The state machine. [`Search::next`] returns the next trial, [`Search::record_end`] takes its result;
-/// the same results always lead to the same trials.
+/// State machine of the search. [`Search::next`] returns the next trial, [`Search::record_end`]
+/// takes its result; the same results always lead to the same trials.
 #[derive(Clone, Debug)]
 pub struct Search {
     config: SearchConfig,
@@ -108,7 +109,7 @@ impl Search {
         Search { config, tried: Vec::new(), limit: f64::INFINITY }
     }
 
-    /// The next load, or the end of the search. Calling it twice gives the same answer.
+    /// Returns the next load, or the end of the search. Calling it twice gives the same answer.
     pub fn next(&self) -> Next {
         if self.tried.len() >= self.config.trials_max {
             return Next::Done;
@@ -139,7 +140,7 @@ impl Search {
         self.tried.iter().filter(limited).count()
     }
 
-    /// The last trial, if the client limited it for the first time at its level.
+    /// Returns the last trial, if the client limited it for the first time at its level.
     fn to_repeat(&self) -> Option<Trial> {
         let (trial, end) = self.tried.last()?;
         let once = *end == TrialEnd::ClientLimited && self.limited_at(trial.level) == 1;
@@ -151,8 +152,8 @@ impl Search {
         self.tried.len()
     }
 
-    /// The result so far: at the end, or of an interrupted search. `None` before any trial with a
-    /// result about the server.
+    /// Returns the result so far: at the end, or of an interrupted search. `None` before any trial
+    /// with a result about the server.
     pub fn capacity(&self) -> Option<Capacity> {
         let of = |end: TrialEnd| self.levels(end);
         let (at, how) = match self.belief() {
@@ -195,8 +196,8 @@ impl Search {
         Belief::of(&self.tried.iter().filter_map(tried).collect::<Vec<_>>())
     }
 
-    /// The next level while the edge is not enclosed: up while the objectives are met, down while
-    /// they are missed.
+    /// Returns the next level while the edge is not enclosed: up while the objectives are met, down
+    /// while they are missed.
     fn bracket(&self) -> Next {
         let (low, high) = (self.config.lowest, self.config.highest);
         let met = self.levels(TrialEnd::Met).fold(0.0, f64::max);
@@ -281,7 +282,7 @@ impl Search {
         Next::Try(Trial { level: self.whole(level), long: is_long })
     }
 
-    /// Number of trials before the result first changes.
+    /// Returns the number of trials before the result first changes.
     fn strides(&self) -> usize {
         let differs = self.tried.windows(2).position(|pair| pair[0].1 != pair[1].1);
         differs.map_or(self.tried.len(), |index| index + 2)

@@ -1,9 +1,9 @@
-//! Behavior of the curve at its peak and past it.
+//! Behavior of the curve at its peak and beyond.
 
 use super::{Hysteresis, Level, Overload, OverloadShape, Point, Span};
 use crate::interval::t_mean;
 
-/// At least this share of the peak kept: flat.
+/// Flat: at least this share of the peak is kept.
 const FLAT_SHARE: f64 = 0.95;
 /// Less than this share: collapse.
 const COLLAPSE_SHARE: f64 = 0.5;
@@ -11,7 +11,7 @@ const COLLAPSE_SHARE: f64 = 0.5;
 const BEYOND_KNEES: f64 = 1.5;
 const TWICE: f64 = 2.0;
 
-/// The highest mean goodput of a level, with Student's interval over its repeats.
+/// Returns the highest mean goodput of a level, with Student's interval over its repeats.
 pub fn peak(levels: &[Level]) -> Option<Span> {
     let best = best(levels)?;
     let values: Vec<f64> = best.points.iter().map(|point| point.goodput_per_s).collect();
@@ -31,9 +31,9 @@ fn goodput(level: &Level) -> f64 {
     level.mean(|point| point.goodput_per_s)
 }
 
-/// Goodput at twice the knee relative to the peak; the caller adds the recovery time. Where the
-/// goodput still rises past the knee (a knee found by failures), a level below the peak's has less
-/// than the peak because less is offered, so it does not count.
+/// Returns the goodput at twice the knee relative to the peak; the caller adds the recovery time.
+/// If the goodput still rises past the knee (a knee found by failures), a level below the peak's
+/// has less than the peak because less is offered, so it does not count.
 pub fn overload(levels: &[Level], knee: Option<f64>, peak: Option<Span>) -> Overload {
     let unseen = Overload {
         shape: OverloadShape::Unseen,
@@ -60,8 +60,8 @@ pub fn overload(levels: &[Level], knee: Option<f64>, peak: Option<Span>) -> Over
     Overload { shape, kept_share, at_level: level.at, ..unseen }
 }
 
-/// The largest loss of mean goodput on the way down relative to the way up; `None` without a level
-/// that was held both ways.
+/// Returns the largest loss of mean goodput on the way down relative to the way up; `None` without
+/// a level that was held both ways.
 pub fn hysteresis(up: &[Level], down: &[Level]) -> Option<Hysteresis> {
     let loss = |below: &Level| {
         let same = |above: &&Level| (above.at - below.at).abs() <= 1e-6 * below.at.abs();
@@ -73,8 +73,8 @@ pub fn hysteresis(up: &[Level], down: &[Level]) -> Option<Hysteresis> {
     down.iter().filter_map(loss).max_by(|a, b| a.loss_share.total_cmp(&b.loss_share))
 }
 
-/// 1 / mean service time of the lowest level, in calls per second: the expected capacity of a
-/// server that handles one call at a time. `None` if the mean number of calls in flight there was
+/// Returns 1 / mean service time of the lowest level, in calls per second: the expected capacity of
+/// a server that handles one call at a time. `None` if the mean number of calls in flight there was
 /// above one, because the calls then waited for each other.
 pub fn predicted(levels: &[Level]) -> Option<f64> {
     let lowest = levels.first()?;

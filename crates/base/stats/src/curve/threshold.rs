@@ -11,10 +11,10 @@
 use super::Span;
 use std::borrow::Cow;
 
-/// One trial.
+/// Trial with its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tried {
-    /// Positive.
+    /// Level, above zero.
     pub level: f64,
     pub met: bool,
     /// Length in units of the longest trial: chance blurs the result by 1/√length.
@@ -41,7 +41,7 @@ pub(super) struct Belief {
 }
 
 impl Belief {
-    /// Returns `None` without a trial that met the objectives and one that missed them.
+    /// Returns the trials; `None` without one that met the objectives and one that missed them.
     pub(super) fn of(tried: &[Tried]) -> Option<Belief> {
         let tried = about_the_edge(tried);
         let all_met = tried.iter().all(|one| one.met);
@@ -71,7 +71,7 @@ impl Belief {
         })
     }
 
-    /// The level below which the capacity is with this probability.
+    /// Returns the level below which the capacity is with this probability.
     pub(super) fn quantile(&self, q: f64) -> f64 {
         let mut below = 0.0;
         for (cell, share) in self.probability.iter().enumerate() {
@@ -91,8 +91,8 @@ impl Belief {
     }
 }
 
-/// At most [`TRIALS_MAX`] trials, from both sides of the level with the fewest misplaced ones:
-/// trials far from the edge contribute least, and trials of a single side nothing.
+/// Returns at most [`TRIALS_MAX`] trials, from both sides of the level with the fewest misplaced
+/// ones: trials far from the edge contribute least, and trials of a single side nothing.
 fn about_the_edge(tried: &[Tried]) -> Cow<'_, [Tried]> {
     if tried.len() <= TRIALS_MAX {
         return Cow::Borrowed(tried);
@@ -123,8 +123,8 @@ fn likelihood(one: &Tried, log_capacity: f64, blur: f64) -> f64 {
     0.5 * ASTRAY + (1.0 - ASTRAY) * kept
 }
 
-/// The capacity with its interval at `confidence` (0..1) by the method of this module. `None`
-/// without a trial that met the objectives and one that missed them.
+/// Returns the capacity with its interval at `confidence` (0..1) by the method of this module.
+/// `None` without a trial that met the objectives and one that missed them.
 pub fn threshold(tried: &[Tried], confidence: f64) -> Option<Span> {
     let positive: Vec<Tried> =
         tried.iter().filter(|one| one.level > 0.0 && one.level.is_finite()).copied().collect();

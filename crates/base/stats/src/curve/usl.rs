@@ -13,8 +13,8 @@ const POINTS_MAX: usize = 100_000;
 type Vector = [f64; 3];
 type Matrix = [[f64; 3]; 3];
 
-/// The fit of throughput (calls a second) over mean concurrency, both positive. Intervals are at
-/// [`CONFIDENCE`](crate::interval::CONFIDENCE), from the curvature of the sum of squares, by
+/// Returns the fit of throughput (calls a second) over mean concurrency, both positive. Intervals
+/// are at [`CONFIDENCE`](crate::interval::CONFIDENCE), from the curvature of the sum of squares, by
 /// Student's t with n − 3 degrees of freedom, and end at 0. `None` for fewer than four points or
 /// fewer than four levels of concurrency that differ by 1 %, which three parameters always fit.
 pub fn usl(points: &[(f64, f64)]) -> Option<Usl> {
@@ -59,12 +59,12 @@ impl Usl {
         (above(&self.a) || above(&self.b)) && self.x_max * 1.005 >= highest
     }
 
-    /// Throughput at a mean concurrency, calls a second.
+    /// Returns the throughput at a mean concurrency, in calls per second.
     pub fn throughput(&self, concurrency: f64) -> f64 {
         law([self.g.at, self.a.at, self.b.at], concurrency)
     }
 
-    /// Mean time in the system at a mean concurrency, in seconds (Little).
+    /// Returns the mean time in the system at a mean concurrency, in seconds (Little).
     pub fn response_s(&self, concurrency: f64) -> f64 {
         concurrency / self.throughput(concurrency)
     }
@@ -93,7 +93,7 @@ fn squares(points: &[(f64, f64)], at: Vector) -> f64 {
     points.iter().map(|&(n, x)| (x - law(at, n)).powi(2)).sum()
 }
 
-/// JᵀJ and Jᵀr at these parameters.
+/// Returns JᵀJ and Jᵀr at these parameters.
 fn normal(points: &[(f64, f64)], at: Vector) -> (Matrix, Vector) {
     let [g, a, b] = at;
     let (mut matrix, mut vector) = ([[0.0; 3]; 3], [0.0; 3]);
@@ -112,8 +112,8 @@ fn normal(points: &[(f64, f64)], at: Vector) -> (Matrix, Vector) {
     (matrix, vector)
 }
 
-/// Parameters and their sum of squares from one start. Each step is cut off at 0; a parameter at 0
-/// that would decrease is excluded from the step.
+/// Fits parameters from one start; returns them with their sum of squares. Each step is cut off at
+/// 0; a parameter at 0 that would decrease is excluded from the step.
 fn fit(points: &[(f64, f64)], start: Vector) -> Option<(Vector, f64)> {
     let mut at = start;
     let mut least = squares(points, at);
@@ -148,8 +148,8 @@ fn fit(points: &[(f64, f64)], start: Vector) -> Option<(Vector, f64)> {
     least.is_finite().then_some((at, least))
 }
 
-/// The solution of three linear equations, by elimination with the largest pivot, each row scaled
-/// by its largest element first: g and b differ by many orders of magnitude.
+/// Returns the solution of three linear equations, by elimination with the largest pivot, each row
+/// scaled by its largest element first: g and b differ by many orders of magnitude.
 fn solve(matrix: Matrix, vector: Vector) -> Option<Vector> {
     let scale: Vector = std::array::from_fn(|i| matrix[i][i].abs().sqrt());
     if scale.iter().any(|scale| !(*scale > 0.0 && scale.is_finite())) {
@@ -179,7 +179,7 @@ fn solve(matrix: Matrix, vector: Vector) -> Option<Vector> {
     Some(std::array::from_fn(|i| m[i][3] / m[i][i] / scale[i]))
 }
 
-/// The diagonal of the inverse.
+/// Returns the diagonal of the inverse.
 fn inverse_diagonal(matrix: &Matrix) -> Option<Vector> {
     let mut diagonal = [0.0; 3];
     for (i, value) in diagonal.iter_mut().enumerate() {

@@ -17,8 +17,8 @@ const LOSS_MIN: f64 = super::rules::COHERENCY_LOSS_MIN;
 /// Findings of single steps that a whole curve decides better.
 const DECIDED: &[&str] = &["serial-handler", "worker-pool", "cpu-contention", "rate-limit"];
 
-/// Bottlenecks of the server, from the steps of a ramp against one target, in the order of their
-/// loads, and the law fitted to them. The most certain first.
+/// Returns bottlenecks of the server, the most certain first, from the steps of a ramp against one
+/// target in the order of their loads, and the law fitted to them.
 ///
 /// A finding of a single step counts with the number of steps that show it. Steps limited by the
 /// client only yield that finding.
@@ -102,7 +102,7 @@ fn of_curve(levels: &[Level], usl: Option<&Usl>) -> Option<Diagnosis> {
     falling(levels, peak, usl).or_else(|| plateau(levels, low, peak))
 }
 
-/// Throughput falls again, step by step, past its peak.
+/// Detects that throughput falls again, step by step, past its peak.
 fn falling(levels: &[Level], peak: f64, usl: Option<&Usl>) -> Option<Diagnosis> {
     let top = levels.iter().position(|level| level.throughput >= peak)?;
     let past = &levels[top..];
@@ -129,7 +129,7 @@ fn falling(levels: &[Level], peak: f64, usl: Option<&Usl>) -> Option<Diagnosis> 
     Some(Diagnosis { rule: &CONTENTION, confidence: Confidence::Likely, evidence })
 }
 
-/// Throughput is constant while calls wait: the number of workers.
+/// Detects that throughput is constant while calls wait: the number of workers.
 fn plateau(levels: &[Level], low: &Level, peak: f64) -> Option<Diagnosis> {
     // the lowest step may have a little queueing, so its throughput counts too
     let alone_s = low.service_s.min(low.concurrency / low.throughput);

@@ -35,7 +35,7 @@ impl Confidence {
     pub const ALL: [Confidence; 3] =
         [Confidence::Possible, Confidence::Likely, Confidence::Certain];
 
-    /// `certain`, `likely`, `possible`.
+    /// Returns `certain`, `likely` or `possible`.
     pub fn id(self) -> &'static str {
         match self {
             Confidence::Certain => "certain",
@@ -64,7 +64,7 @@ pub struct Rule {
     pub source: &'static str,
     /// Every threshold of the rule, with the value that it bounds.
     pub thresholds: &'static [(f64, &'static str)],
-    /// Advice: JSON's `try`.
+    /// Advice; `try` in JSON.
     pub advice: &'static str,
     /// Findings whose evidence this finding explains: they are omitted if it is at least likely.
     pub excludes: &'static [&'static str],
@@ -72,8 +72,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The rule as a section of the guide: its name, the reasoning, every threshold, the source,
-    /// the advice.
+    /// Returns the rule as a section of the guide: its name, the reasoning, every threshold, the
+    /// source, the advice.
     pub fn section(&self) -> String {
         let mut text = format!("### {}\n\n**{}.** {}\n\n", self.id, self.title, self.reasoning);
         for (bound, what) in self.thresholds {
@@ -109,9 +109,9 @@ pub struct Diagnosis {
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
     pub measurement: &'a Measurement,
-    /// Users of a closed load, or `None` if the load is open.
+    /// Users of a closed load; `None` if the load is open.
     pub users: Option<u32>,
-    /// Users make one call after the other: no pauses, no groups, no pipelining.
+    /// True if users make one call after the other: no pauses, no groups, no pipelining.
     pub one_by_one: bool,
     /// Maximum number of calls per connection, by the plan.
     pub calls_max: Option<u32>,
@@ -120,7 +120,7 @@ pub struct Evidence<'a> {
     pub connect_timeout: Nanos,
     /// The plan changes the load within the window.
     pub ramped: bool,
-    /// The load itself may vary: it has stages, or calls fall due in bursts or at recorded
+    /// True if the load itself may vary: it has stages, or calls are due in bursts or at recorded
     /// instants.
     pub uneven: bool,
     /// Time of a call while no other was in flight, excluding its connect.
@@ -132,9 +132,9 @@ pub struct Evidence<'a> {
     pub sut: Option<&'a SutSeries>,
     /// The emulated path of all traffic.
     pub path: Option<&'a PathFacts>,
-    /// Settings announced by the client; `None` means HTTP/2 was not used.
+    /// Settings announced by the client; `None` if HTTP/2 was not used.
     pub http2: Option<Http2Limits>,
-    /// Bytes per second that each WebSocket reads at most, if the plan limits it.
+    /// Maximum bytes per second that each WebSocket reads, if the plan limits it.
     pub read_rate: Option<u32>,
 }
 
@@ -206,7 +206,7 @@ fn ranked(found: Vec<Diagnosis>) -> Vec<Diagnosis> {
     kept
 }
 
-/// The rule with this id.
+/// Returns the rule with this id.
 pub fn rule(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
 }

@@ -56,7 +56,7 @@ pub(crate) struct Ticks {
     pub(crate) due_length: f64,
 }
 
-/// `rows`: (answered, due), in order of the responses.
+/// Detects the clock. `rows`: (answered, due), in order of the responses.
 pub(crate) fn phase(rows: &[(Nanos, Nanos)]) -> Regularity {
     let Some((first, _)) = rows.first() else { return Regularity::Unknown };
     // due instants may precede the first response
@@ -94,8 +94,8 @@ pub(crate) fn phase(rows: &[(Nanos, Nanos)]) -> Regularity {
     })
 }
 
-/// Half-open ranges of responses that lie within this many seconds, each with enough of them; their
-/// length in seconds.
+/// Returns half-open ranges of responses that lie within this many seconds, each with enough of
+/// them; their length in seconds.
 fn stretches(times: &[f64]) -> (Vec<(usize, usize)>, f64) {
     let span = times.last().copied().unwrap_or(0.0);
     let length_s =
@@ -112,12 +112,14 @@ fn stretches(times: &[f64]) -> (Vec<(usize, usize)>, f64) {
     (found, length_s)
 }
 
-/// Squared mean resultant length of `n` unit vectors with this sum, corrected for chance.
+/// Returns the squared mean resultant length of `n` unit vectors with this sum, corrected for
+/// chance.
 fn unbiased((x, y): (f64, f64), n: f64) -> f64 {
     ((x * x + y * y) / n - 1.0) / (n - 1.0)
 }
 
-/// Mean over the stretches of the squared mean resultant length, weighted by their responses.
+/// Returns the mean over the stretches of the squared mean resultant length, weighted by their
+/// responses.
 fn power_at(times: &[f64], stretches: &[(usize, usize)], frequency: f64) -> f64 {
     let (mut power, mut weight) = (0.0, 0.0);
     for (from, to) in stretches {
@@ -131,8 +133,8 @@ fn power_at(times: &[f64], stretches: &[(usize, usize)], frequency: f64) -> f64 
     ratio(power, weight)
 }
 
-/// The lowest frequency by which the instants keep a phase, and its power: a clock's instants also
-/// keep one by every multiple of its frequency.
+/// Returns the lowest frequency by which the instants keep a phase, and its power: a clock's
+/// instants also keep one by every multiple of its frequency.
 fn fundamental(times: &[f64], stretches: &[(usize, usize)], length_s: f64) -> Option<(f64, f64)> {
     let step = 1.0 / (OVERSAMPLED * length_s);
     let lowest = 1.0 / TICK_MAX.as_secs_f64();
@@ -149,7 +151,7 @@ fn fundamental(times: &[f64], stretches: &[(usize, usize)], length_s: f64) -> Op
     found.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, power)| *power >= enough)
 }
 
-/// The power at `lowest` and at each step above it, up to the shortest tick's frequency.
+/// Returns the power at `lowest` and at each step above it, up to the shortest tick's frequency.
 fn powers(times: &[f64], stretches: &[(usize, usize)], lowest: f64, step: f64) -> Vec<f64> {
     let count = ((1.0 / TICK_MIN.as_secs_f64() - lowest) / step) as usize + 2;
     let (mut powers, mut weight) = (vec![0.0; count], 0.0);
@@ -190,10 +192,10 @@ fn turn_round(times: &[f64], start: f64, (lowest, step): (f64, f64), sums: &mut 
     }
 }
 
-/// A tick with responses.
+/// Tick with responses.
 #[derive(Clone, Copy, Debug)]
 struct Tick {
-    /// Ticks since the first one.
+    /// Number of ticks since the first one.
     turn: f64,
     /// Mean instant of its responses, in seconds.
     at: f64,
@@ -219,7 +221,7 @@ fn ticks(times: &[f64], period: f64) -> Vec<Tick> {
     ticks
 }
 
-/// Start and slope of the straight line through the ticks, by least squares.
+/// Returns the start and slope of the straight line through the ticks, by least squares.
 fn line(ticks: &[Tick]) -> (f64, f64) {
     let n = ticks.len() as f64;
     let turn = ratio(ticks.iter().map(|tick| tick.turn).sum(), n);
@@ -230,8 +232,8 @@ fn line(ticks: &[Tick]) -> (f64, f64) {
     (at - slope * turn, slope)
 }
 
-/// Sum of the squared differences of neighbors' ranks over that of the ranks from their mean.
-/// Residuals within [`SAME`] share a rank; if all do, they are independent: 2.
+/// Returns the sum of the squared differences of neighbors' ranks over that of the ranks from their
+/// mean. Residuals within [`SAME`] share a rank; if all do, they are independent: 2.
 fn von_neumann(residuals: &[f64]) -> f64 {
     let values: Vec<i64> = residuals.iter().map(|value| (value / SAME).round() as i64).collect();
     let mut sorted = values.clone();

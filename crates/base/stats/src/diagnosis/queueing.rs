@@ -24,21 +24,21 @@ const QUICK_MAX: f64 = 0.05;
 pub(crate) struct Queueing {
     /// Mean number of calls in flight.
     pub(crate) crowd: f64,
-    /// Time of a single call.
+    /// Time of a call without concurrency.
     pub(crate) alone: Nanos,
     /// Mean number of calls in service: throughput times `alone`.
     pub(crate) working: f64,
-    /// The same from the first calls of all users, which arrived at once.
+    /// Mean number of calls in service, from the first calls of all users, which arrived at once.
     pub(crate) from_first: Option<f64>,
     /// Number of first calls that completed together before any other, if the first calls completed
     /// in steps.
     pub(crate) step: Option<u64>,
-    /// First calls took as long as later ones: all waiting calls are processed in turns.
+    /// True if first calls took as long as later ones: all waiting calls are processed in turns.
     pub(crate) in_turns: bool,
 }
 
-/// Returns `None` if one load does not show it: a plan with pauses or pipelining, an open load that
-/// the server keeps up with, no single call.
+/// Returns the concurrency; `None` if one load does not show it: a plan with pauses or pipelining,
+/// an open load that the server sustains, or no call without concurrency.
 pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     if !view.enough() || !view.evidence.one_by_one || view.evidence.ramped {
         return None;
@@ -84,8 +84,8 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     })
 }
 
-/// Share of the calls that took hardly more than the single one; `first`: the users' first calls,
-/// excluded because no call preceded them.
+/// Returns the share of the calls that took hardly more than the single one; `first`: the users'
+/// first calls, excluded because no call preceded them.
 fn quick_later(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
     let bound = Nanos(alone.0 / 4 * 5);
     let later = |all: u64, first: Option<u64>| all.saturating_sub(first.unwrap_or(0)) as f64;
@@ -96,7 +96,7 @@ fn quick_later(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
     ratio(quick, later(view.service().count(), first.map(Hist::count)))
 }
 
-/// Calls of the first step, where the first calls are done in steps: at s, 2 s …
+/// Returns the calls of the first step, if the first calls are done in steps: at s, 2 s …
 fn step(first: &Hist) -> Option<u64> {
     let s = first.quantile(0.0).max(first.min());
     let tick = Nanos(s.0 / 4 + 200_000);

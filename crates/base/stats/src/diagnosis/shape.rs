@@ -1,4 +1,4 @@
-//! Shapes of histograms and series that the rules look for.
+//! Shapes of histograms and series that the rules search for.
 
 use crate::Hist;
 use units::Nanos;
@@ -16,7 +16,7 @@ pub(crate) struct Cluster {
     pub(crate) beside: u64,
 }
 
-/// The recordings between `low` and `high`, and those close to them on either side.
+/// Returns the recordings between `low` and `high`, and those close to them on either side.
 pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Cluster {
     let width = high - low;
     let reach = Nanos(width.0 * 2);
@@ -34,12 +34,12 @@ impl Cluster {
     }
 }
 
-/// The share of `count` in `of`; 0 if `of` is 0.
+/// Returns the share of `count` in `of`; 0 if `of` is 0.
 pub(crate) fn ratio(count: f64, of: f64) -> f64 {
     if of > 0.0 { count / of } else { 0.0 }
 }
 
-/// Standard deviation over mean; infinite for fewer than two values or a mean of 0.
+/// Returns the standard deviation over mean; infinite for fewer than two values or a mean of 0.
 pub(crate) fn variation(values: &[f64]) -> f64 {
     let mean = mean(values);
     if values.len() < 2 || mean <= 0.0 {
@@ -49,12 +49,12 @@ pub(crate) fn variation(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt() / mean
 }
 
-/// Mean; 0 without values.
+/// Returns the mean; 0 without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     ratio(values.iter().sum(), values.len() as f64)
 }
 
-/// Median; 0 without values.
+/// Returns the median; 0 without values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -64,7 +64,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 /// Mantissas of round figures.
 const ROUND: &[f64] = &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0, 10.0];
 
-/// The round figure within `tolerance` (a share) of `value`, if any.
+/// Returns the round figure within `tolerance` (a share) of `value`, if any.
 pub(crate) fn round(value: f64, tolerance: f64) -> Option<f64> {
     if !(value.is_finite() && value > 0.0) {
         return None;

@@ -68,12 +68,12 @@ impl<'a> View<'a> {
         self.total.counts.done() >= COMPLETIONS_MIN
     }
 
-    /// Calls with a known outcome.
+    /// Returns the number of calls with a known outcome.
     pub(crate) fn done(&self) -> u64 {
         self.total.counts.done()
     }
 
-    /// Responses with this status.
+    /// Returns the number of responses with this status.
     pub(crate) fn status(&self, status: u16) -> u64 {
         self.total.status.seen().find(|(seen, _)| *seen == status).map_or(0, |(_, count)| count)
     }
@@ -87,7 +87,7 @@ impl<'a> View<'a> {
         &self.total.service
     }
 
-    /// Median service time.
+    /// Returns the median service time.
     pub(crate) fn typical(&self) -> Nanos {
         self.total.service.quantile(0.5)
     }
@@ -100,7 +100,7 @@ impl<'a> View<'a> {
         self.throughput < OVERLOAD_SHARE * wanted
     }
 
-    /// Share of its cores that the server used, if it was watched.
+    /// Returns the share of its cores that the server used, if it was watched.
     pub(crate) fn server_cpu(&self) -> Option<f64> {
         self.evidence.sut.and_then(|sut| sut.cpu_share())
     }
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
         expected > 0.0 && late as f64 <= 2.0 * expected + 5.0 * expected.sqrt()
     }
 
-    /// Result about the instants of the responses; computed on first use.
+    /// Returns the result about the instants of the responses; computed on first use.
     pub(crate) fn phase(&self) -> Regularity {
         *self.phase.get_or_init(|| match phase(self.total.instants.all()) {
             Regularity::Locked(ticks) if !self.by_the_server(ticks) => Regularity::Free,
@@ -122,8 +122,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Responses keep the phase of the server's clock, not that of the load's schedule, and do not
-    /// follow one another, as from a limiter that admits a call at each tick.
+    /// Returns whether responses keep the phase of the server's clock, not that of the load's
+    /// schedule, and do not follow one another, as from a limiter that admits a call at each tick.
     fn by_the_server(&self, ticks: Ticks) -> bool {
         let crowd = self.evidence.users.map_or(self.overloaded(), |users| users > 1);
         let paced = crowd && ticks.together < TOGETHER_MIN;

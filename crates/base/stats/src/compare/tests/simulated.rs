@@ -3,8 +3,9 @@
 
 use super::*;
 
-/// Figures of one run: an M/M/1 queue with this mean service time in milliseconds, 300 calls/s for 10
-/// seconds, by Lindley's recursion: mean, p50, p99 of the response time, completions.
+/// Returns the figures of one run: an M/M/1 queue with this mean service time in milliseconds, 300
+/// calls/s for 10 seconds, by Lindley's recursion: mean, p50, p99 of the response time,
+/// completions.
 fn run(service_ms: f64, random: &mut Stream) -> [f64; 4] {
     let (mut free_at, mut now) = (0.0f64, 0.0);
     let mut responses = Vec::new();
@@ -22,7 +23,7 @@ fn run(service_ms: f64, random: &mut Stream) -> [f64; 4] {
     [mean, responses[n / 2], responses[n * 99 / 100], n as f64]
 }
 
-/// A comparison of two queues in blocks of A B B A; `slower` is the second's service time.
+/// Returns a comparison of two queues in blocks of A B B A; `slower` is the second's service time.
 fn session(blocks: usize, slower: f64, seed: u64) -> Vec<Compared> {
     let mut random = Seed(seed).stream(Purpose::Simulation, 2);
     let mut series =
@@ -39,8 +40,8 @@ fn session(blocks: usize, slower: f64, seed: u64) -> Vec<Compared> {
     compare(&series, ONE, &mut random)
 }
 
-/// Twice the same server: called different in any figure in at most 18 of 200 comparisons, and the
-/// intervals cover the truth (no difference) as often as stated.
+/// Twice the same server: reported as different in any figure in at most 18 of 200 comparisons, and
+/// the intervals cover the truth (no difference) as often as stated.
 #[test]
 fn the_same_server_is_rarely_called_different() {
     let sessions: Vec<Vec<Compared>> = (0..200).map(|seed| session(6, 1.0, seed)).collect();

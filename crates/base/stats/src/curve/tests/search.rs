@@ -126,8 +126,8 @@ fn nonsense_ends_too() {
     }
 }
 
-/// An M/M/1 queue from empty, by Lindley's recursion: whether at most 1 % of the calls of `seconds`
-/// took longer than `bound_s`.
+/// Simulates an M/M/1 queue from empty by Lindley's recursion; returns whether at most 1 % of the
+/// calls of `seconds` took longer than `bound_s`.
 fn queue_keeps(rate: f64, seconds: f64, bound_s: f64, random: &mut units::Stream) -> bool {
     let (mut free_at, mut now, mut calls, mut late) = (0.0f64, 0.0, 0u64, 0u64);
     loop {

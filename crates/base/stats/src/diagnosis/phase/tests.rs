@@ -5,8 +5,8 @@ fn stream(seed: u64) -> Stream {
     Seed(seed).stream(Purpose::Simulation, 3)
 }
 
-/// One user: each call waits for the clock's next tick, and is read late by at most this many ms;
-/// one in ten by four times that.
+/// Returns calls of one user: each waits for the clock's next tick, and is read late by at most
+/// this number of ms; one in ten by four times that.
 fn ticked(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nanos)> {
     let mut random = stream(seed);
     let at = (0..count).map(|turn| {
@@ -16,7 +16,8 @@ fn ticked(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Na
     at.map(|at| (at, at)).collect()
 }
 
-/// One user: each call sleeps for the same time, and is late by at most this many ms.
+/// Returns calls of one user: each sleeps for the same time, and is late by at most this number of
+/// ms.
 fn slept(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nanos)> {
     let mut random = stream(seed);
     let mut now = 3.3;

@@ -60,7 +60,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     shared(view, size, share).or_else(|| each(view, size, share))
 }
 
-/// One rate for all connections together.
+/// Detects one rate for all connections together.
 fn shared(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let rates: Vec<f64> =
         view.rows.iter().map(|row| row.bytes_received as f64 / row.span_s).collect();
@@ -85,7 +85,7 @@ fn shared(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// The same rate for each response.
+/// Detects the same rate for each response.
 fn each(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let transfer = &view.total.transfer;
     // no response is faster than the limit; a busy machine delays some of them
@@ -112,7 +112,7 @@ fn bytes(rate: f64) -> String {
     format!("{}/s", show::bytes(rate as u64))
 }
 
-/// The round value in its own unit.
+/// Returns the round value in its own unit.
 fn nearest(figure: f64, rate: f64) -> String {
     if figure > 4.0 * rate {
         format!("{} Mbit/s", figure / 1e6)

@@ -49,7 +49,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     waiting(view).or_else(|| turned_away(view))
 }
 
-/// Some connections are served at once, the others after those have closed.
+/// Detects that some connections are served at once, the others after those have closed.
 fn waiting(view: &View<'_>) -> Option<Sign> {
     let first = &view.lives.first;
     let usual = view.typical();
@@ -78,7 +78,7 @@ fn waiting(view: &View<'_>) -> Option<Sign> {
     Sign::new(Confidence::Certain, text)
 }
 
-/// Connections beyond the cap are closed or refused at once.
+/// Detects that connections beyond the cap are closed or refused at once.
 fn turned_away(view: &View<'_>) -> Option<Sign> {
     let failed = |class| view.total.failures.get(&class).copied().unwrap_or(0);
     let away = view.lives.turned_away + failed(FailureClass::Refused);
@@ -114,7 +114,7 @@ mod tests {
     use crate::Measurement;
     use crate::lives::Beats;
 
-    /// Eight connections for 8 of 10 s, and refusals.
+    /// Returns the finding for eight connections during 8 of 10 s, and refusals.
     fn finding(beat: impl Fn(u32) -> (u32, u32)) -> Option<Confidence> {
         let window = Nanos::from_secs(10);
         let mut measurement = Measurement { window, elapsed: window, ..Measurement::default() };

@@ -54,7 +54,8 @@ mod tests {
     use sample::{PathDirection, PathFacts, PathKind, SutRow, SutSeries};
     use units::Nanos;
 
-    /// A thousand calls on as many connections, some of whose SYNs were sent again after a second.
+    /// Returns a thousand calls on as many connections, some of whose SYNs were resent after a
+    /// second.
     fn measured(late: u64) -> Measurement {
         let mut measurement =
             Measurement { window: Nanos::from_secs(10), ..Measurement::default() };
@@ -93,7 +94,8 @@ mod tests {
         assert_eq!(ids(&with), ["path-loss"]);
     }
 
-    /// Far more of them than the path can have lost; fewer, but the server's kernel reports it.
+    /// There are far more of them than the path can have lost; or fewer, but the server's kernel
+    /// reports it.
     #[test]
     fn late_connects_beyond_the_paths_losses_are_reported() {
         let (many, path) = (measured(98), path(0.005));

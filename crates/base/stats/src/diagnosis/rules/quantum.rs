@@ -102,8 +102,8 @@ pub(crate) fn ticking(service: &Hist) -> bool {
     ticks(service).is_some_and(|(_, teeth, _)| teeth >= TEETH_SURE)
 }
 
-/// The largest tick that the calls take whole multiples of, the number of peaks that follow each
-/// other, and the share of the calls in any.
+/// Returns the largest tick that the calls take whole multiples of, the number of peaks that follow
+/// each other, and the share of the calls in any.
 fn ticks(service: &Hist) -> Option<(Nanos, usize, f64)> {
     let rows = service.buckets();
     let mode = mode(service, &rows)?;
@@ -121,7 +121,7 @@ fn ticks(service: &Hist) -> Option<(Nanos, usize, f64)> {
     found.map(|comb| (Nanos(comb.tick as u64), comb.teeth, comb.share))
 }
 
-/// The middle of the narrow stretch with the most recordings, in nanoseconds.
+/// Returns the middle of the narrow stretch with the most recordings, in nanoseconds.
 fn mode(service: &Hist, rows: &[(Nanos, u64)]) -> Option<f64> {
     let counts = service.cumulative();
     let near = |value: Nanos| {

@@ -50,7 +50,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     refused(view).or_else(|| delayed(view))
 }
 
-/// Good responses a second, excluding the first second, which has the burst.
+/// Returns the successful responses per second, excluding the first second, which has the burst.
 fn good_rates(view: &View<'_>) -> Vec<f64> {
     let rows = view.rows.iter().skip(1);
     rows.map(|row| row.counts.succeeded as f64 / row.span_s).collect()
@@ -141,7 +141,8 @@ mod tests {
     use crate::{Measurement, Second};
     use units::Nanos;
 
-    /// A thousand calls a second, one in ten of which is answered 503: successes in each second.
+    /// Returns the finding for a thousand calls per second, one in ten of which is answered 503:
+    /// successes in each second.
     fn finding(succeeded: [u64; 10]) -> Option<Confidence> {
         let mut measurement =
             Measurement { window: Nanos::from_secs(10), ..Measurement::default() };

@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn receivers_in_even_steps_are_a_serial_fan_out() {
-        /// 100 receivers, the first after `first` and each further one `step` microseconds later.
+        /// Returns the finding for 100 receivers, the first after `first` and each further one
+        /// `step` microseconds later.
         fn reach(first: u64, step: u64, busy: f64) -> Option<(Confidence, String)> {
             sign_of(&SERIAL, busy, |measurement| {
                 let fan_out = &mut measurement.total.messages.fan_out;

@@ -91,8 +91,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
     Sign::new(if sure { Confidence::Certain } else { Confidence::Likely }, text)
 }
 
-/// (first step, length) of each run of empty steps; none if most steps are empty or nothing follows
-/// the last one.
+/// Returns (first step, length) of each run of empty steps; none if most steps are empty or nothing
+/// follows the last one.
 fn stalls(steps: &[f64]) -> Vec<(usize, usize)> {
     let usual = median(steps);
     let still = |done: &f64| *done <= STILL_MAX * usual;

@@ -63,7 +63,8 @@ mod tests {
     use super::super::super::testing::{http2_facts, measured};
     use super::*;
 
-    /// `held` of 1,000 requests were held back at a limit of `allowed`, of which `peak` were used.
+    /// Returns the finding for 1,000 requests, `held` of which were held back at a limit of
+    /// `allowed`, of which `peak` were used.
     fn finding(allowed: u32, peak: u64, held: u64) -> Option<Confidence> {
         let mut facts = http2_facts(1_000);
         (facts.streams_max, facts.streams_peak, facts.held_back) = (Some(allowed), peak, held);

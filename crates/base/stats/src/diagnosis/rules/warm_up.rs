@@ -75,19 +75,19 @@ fn find(view: &View<'_>) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// Rows of the higher of two levels, where two levels explain the rows.
+/// Returns the number of rows of the higher of two levels, where two levels explain the rows.
 fn levels(times: &[f64]) -> Option<usize> {
     early_cut(times).filter(|cut| settles(times, *cut))
 }
 
-/// The cut between two levels that explain the rows best, if it is in the first half.
+/// Returns the cut between two levels that explain the rows best, if it is in the first half.
 fn early_cut(times: &[f64]) -> Option<usize> {
     let cuts = 1..times.len();
     let best = cuts.min_by(|a, b| misfit(times, *a).total_cmp(&misfit(times, *b)))?;
     (best * 2 <= times.len()).then_some(best)
 }
 
-/// Rows of a gradual fall, after which the rows are settled. See decision 23.
+/// Returns the number of rows of a gradual fall, after which the rows are settled. See decision 23.
 fn decay(times: &[f64]) -> Option<usize> {
     // most of the fall is early: a step late in the run is not a warm-up
     early_cut(times)?;
@@ -104,7 +104,8 @@ fn decay(times: &[f64]) -> Option<usize> {
     (cut >= DECAY_ROWS_MIN && soon && settles(times, cut)).then_some(cut)
 }
 
-/// The rows from `cut` on are clearly below those before, by enough to matter, and stable.
+/// Returns whether the rows from `cut` on are clearly below those before, by a relevant amount, and
+/// stable.
 fn settles(times: &[f64], cut: usize) -> bool {
     let (slow, settled) = times.split_at(cut);
     let (before, after) = (mean(slow), mean(settled));
@@ -118,8 +119,8 @@ fn settles(times: &[f64], cut: usize) -> bool {
         && cost >= COST_MIN
 }
 
-/// The non-increasing values closest to these, by least squares: rising neighbors are pooled until
-/// none rise.
+/// Returns the non-increasing values closest to these, by least squares: rising neighbors are
+/// pooled until none rise.
 fn never_rising(values: &[f64]) -> Vec<f64> {
     // (sum, values)
     let mut pools: Vec<(f64, usize)> = Vec::new();
@@ -137,7 +138,7 @@ fn never_rising(values: &[f64]) -> Vec<f64> {
     pools.iter().flat_map(level).collect()
 }
 
-/// Squared distance of the values from the means of their two parts.
+/// Returns the squared distance of the values from the means of their two parts.
 fn misfit(values: &[f64], cut: usize) -> f64 {
     let part = |part: &[f64]| {
         let mean = mean(part);
@@ -153,10 +154,10 @@ mod tests {
 
     const SEEDS: u64 = 500;
 
-    /// A row's time without noise.
+    /// Time of a row without noise.
     type Level = fn(usize) -> f64;
 
-    /// Rows in milliseconds, each off by a few per cent.
+    /// Returns rows in milliseconds, each off by a few per cent.
     fn rows(seed: u64, level: impl Fn(usize) -> f64, noise: f64) -> Vec<f64> {
         let mut random: Stream = Seed(seed).stream(Purpose::Simulation, 5);
         // twelve of a kind, less their mean, are near to a normal law

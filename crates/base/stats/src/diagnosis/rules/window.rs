@@ -37,7 +37,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     connection(view, limits, rtt).or_else(|| stream(view, limits, rtt))
 }
 
-/// The window of a connection: all its responses together.
+/// Returns the window of a connection: all its responses together.
 fn connection(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
     let connections = view.evidence.measurement.connections_peak.max(1) as f64;
     let rate = view.total.body_bytes as f64 / view.window_s / connections;
@@ -56,7 +56,7 @@ fn connection(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// The window of one response.
+/// Returns the window of one response.
 fn stream(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
     let total = view.total;
     let size = ratio(total.body_bytes as f64, view.done() as f64);
@@ -78,7 +78,7 @@ fn stream(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// The bandwidth-delay products of common links.
+/// Returns the bandwidth-delay products of common links.
 fn products(rtt: f64) -> String {
     let one = |(rate, name): &(f64, &str)| format!("{} at {name}", bytes(rate * rtt));
     let all: Vec<String> = LINES.iter().map(one).collect();
@@ -96,8 +96,8 @@ mod tests {
     use super::*;
     use units::Nanos;
 
-    /// One connection with a round trip of 10 ms and a window of 100,000 bytes has received `bytes`
-    /// in a second.
+    /// Returns the finding for one connection with a round trip of 10 ms and a window of 100,000
+    /// bytes that has received `bytes` in a second.
     fn finding(bytes: u64) -> Option<String> {
         let mut measurement = measured(http2_facts(1_000));
         measurement.total.body_bytes = bytes;
