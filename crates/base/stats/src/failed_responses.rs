@@ -8,7 +8,7 @@ use units::Nanos;
 /// Maximum number of samples of one kind, and of kinds.
 pub const SAMPLES_PER_KIND: usize = 3;
 const KINDS_MAX: usize = 20;
-/// Bytes of a response that a sample holds.
+/// Maximum number of bytes of a sample.
 pub const SAMPLE_BYTES_MAX: usize = 2_048;
 
 /// The start of a response whose call failed.

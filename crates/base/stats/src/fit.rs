@@ -5,11 +5,11 @@
 pub const ANDERSON_DARLING_5: f64 = 2.492;
 pub const ANDERSON_DARLING_1: f64 = 3.857;
 
-/// A bin that expects fewer values than this is merged with its neighbor: the sum of squares over
-/// expected numbers is meaningless for small ones.
+/// Minimum expected count of a bin; a bin below it is merged with its neighbor, because the sum of
+/// squares over expected numbers is meaningless for small ones.
 const EXPECTED_MIN: f64 = 5.0;
 
-/// Anderson and Darling's A² = −n − (1/n)·Σ (2i−1)·(ln Fᵢ + ln(1 − Fₙ₊₁₋ᵢ)).
+/// Returns Anderson and Darling's A² = −n − (1/n)·Σ (2i−1)·(ln Fᵢ + ln(1 − Fₙ₊₁₋ᵢ)).
 ///
 /// The Anderson-Darling statistic. `below`: for each value in ascending order the share F of the
 /// law at or below it, 0..=1. `None` without values. It rejects every law for very large samples,
@@ -37,9 +37,9 @@ pub struct Lambda {
     pub bins: usize,
 }
 
-/// `observed` counts in bins of which the law has `shares`, which add up to 1; `estimated`:
-/// parameters of the law that were estimated from the same values. `None` if fewer than two bins
-/// are left.
+/// Computes λ². `observed`: counts in bins of which the law has `shares`, which add up to 1;
+/// `estimated`: parameters of the law that were estimated from the same values. `None` if fewer
+/// than two bins are left.
 pub fn lambda_squared(observed: &[u64], shares: &[f64], estimated: usize) -> Option<Lambda> {
     let n = observed.iter().sum::<u64>() as f64;
     let mut bins: Vec<(f64, f64)> = Vec::new();
@@ -63,13 +63,13 @@ pub fn lambda_squared(observed: &[u64], shares: &[f64], estimated: usize) -> Opt
     (freedom > 0.0).then_some(Lambda { value, bins: bins.len() })
 }
 
-/// Width of bins by Scott's rule: 3.49·s·n^(−1/3). `None` if the values do not differ.
+/// Returns the width of bins by Scott's rule: 3.49·s·n^(−1/3). `None` if the values do not differ.
 pub fn scott_width(values: &[f64]) -> Option<f64> {
     let width = 3.49 * variance(values)?.sqrt() * (values.len() as f64).powf(-1.0 / 3.0);
     (width > 0.0).then_some(width)
 }
 
-/// Unbiased variance; `None` for fewer than two values.
+/// Returns the unbiased variance; `None` for fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -77,7 +77,8 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| sum / (n - 1.0))
 }
 
-/// Hill's estimate of a in P(X > x) = (k/x)^a, from the values above k; `None` without such values.
+/// Returns Hill's estimate of a in P(X > x) = (k/x)^a, from the values above k; `None` without such
+/// values.
 pub fn hill(values: impl Iterator<Item = f64>, k: f64) -> Option<f64> {
     let (count, sum) = values
         .filter(|value| *value > k)
@@ -85,7 +86,7 @@ pub fn hill(values: impl Iterator<Item = f64>, k: f64) -> Option<f64> {
     (count > 0.0).then(|| count / sum)
 }
 
-/// Slope of a line through the points, by least squares; NaN if they share one x.
+/// Returns the slope of a line through the points, by least squares; NaN if they share one x.
 pub fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let (sum_x, sum_y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
@@ -98,8 +99,7 @@ pub fn slope(points: &[(f64, f64)]) -> f64 {
     across / along
 }
 
-/// How the variance of means falls as they are taken over longer spans (Leland et al., IEEE/ACM ToN
-/// 1994).
+/// Decrease of the variance of means over longer spans (Leland et al., IEEE/ACM ToN 1994).
 #[derive(Clone, Debug, PartialEq)]
 pub struct VarianceTime {
     /// Cells of a mean, and the variance of such means over that of single cells.
@@ -111,8 +111,8 @@ pub struct VarianceTime {
 /// Means of the longest spans.
 const BLOCKS_MIN: usize = 20;
 
-/// Computed from counts in cells of equal length. `None` for fewer than `cells_min`, or without
-/// variance.
+/// Computes the slope from counts in cells of equal length. `None` for fewer than `cells_min`, or
+/// without variance.
 pub fn variance_time(counts: &[f64], cells_min: usize) -> Option<VarianceTime> {
     if counts.len() < cells_min {
         return None;
@@ -131,8 +131,8 @@ pub fn variance_time(counts: &[f64], cells_min: usize) -> Option<VarianceTime> {
     (points.len() > 2).then_some(VarianceTime { points, hurst })
 }
 
-/// For each value seen before, the number of different ones since: its depth in a stack of recently
-/// used values, in the order of the values. Values are below `count`.
+/// Returns, for each value seen before, the number of different values since: its depth in a stack
+/// of recently used values, in the order of the values. Values are below `count`.
 pub fn stack_distances(order: &[u32], count: usize) -> Vec<u32> {
     let mut tree = Marks(vec![0; order.len() + 1]);
     let mut last: Vec<Option<usize>> = vec![None; count];

@@ -20,7 +20,7 @@ impl Hist {
         Hist::default()
     }
 
-    /// Allocates its memory now, so that recording allocates nothing.
+    /// Allocates its memory now, so that recording does not.
     pub fn prepared() -> Hist {
         Hist { zeros: 0, above: Some(BucketCounts::new()) }
     }
@@ -64,7 +64,7 @@ impl Hist {
         std::mem::take(self)
     }
 
-    /// Range of buckets with recordings above zero, if any.
+    /// Returns the range of buckets with recordings above zero, if any.
     fn filled(&self) -> Option<&BucketCounts> {
         self.above.as_ref().filter(|above| !above.is_empty())
     }
@@ -77,8 +77,8 @@ impl Hist {
         self.count() == 0
     }
 
-    /// The value at or below which a share `q` (0..=1) of the recordings lies: the highest value
-    /// equivalent to that of rank ceil(q·n). Zero without recordings.
+    /// Returns the value at or below which a share `q` (0..=1) of the recordings lies: the highest
+    /// value equivalent to that of rank ceil(q·n). Zero without recordings.
     pub fn quantile(&self, q: f64) -> Nanos {
         let Some(above) = self.filled() else { return Nanos::ZERO };
         let total = self.count();
@@ -112,7 +112,7 @@ impl Hist {
         self.above.as_ref()?.extremes()
     }
 
-    /// Population standard deviation, from bucket midpoints.
+    /// Returns the population standard deviation, from bucket midpoints.
     pub fn stdev(&self) -> Nanos {
         let (mean, total) = (self.mean().0 as f64, self.count() as f64);
         let Some(above) = self.filled() else { return Nanos::ZERO };
@@ -120,13 +120,13 @@ impl Hist {
         Nanos(((squares + mean * mean * self.zeros as f64) / total).sqrt().round() as u64)
     }
 
-    /// Number of recordings at or below `value` (to the histogram's resolution).
+    /// Returns the number of recordings at or below `value` (to the histogram's resolution).
     pub fn count_at_or_below(&self, value: Nanos) -> u64 {
         self.zeros + self.filled().map_or(0, |above| above.up_to(value.0))
     }
 
-    /// [`Hist::count_at_or_below`] for many values: each costs a binary search in place of a walk over
-    /// all buckets.
+    /// Returns [`Hist::count_at_or_below`] for many values: each costs a binary search instead of a
+    /// walk over all buckets.
     pub fn cumulative(&self) -> Cumulative {
         let mut count = self.zeros;
         let mut rows = vec![(Nanos::ZERO, count)];
@@ -152,7 +152,7 @@ impl Hist {
         }
     }
 
-    /// Every recorded bucket as (highest equivalent value, count), in order; zeros first.
+    /// Returns every recorded bucket as (highest equivalent value, count), in order; zeros first.
     pub fn buckets(&self) -> Vec<(Nanos, u64)> {
         let mut out = Vec::new();
         if self.zeros > 0 {
@@ -170,8 +170,8 @@ impl Hist {
         hist
     }
 
-    /// Number of recordings of zero, and the others as a plain HdrHistogram; `None` if there are no
-    /// others.
+    /// Returns the number of recordings of zero, and the others as a plain HdrHistogram; `None` if
+    /// there are no others.
     pub fn parts(&self) -> (u64, Option<Histogram<u64>>) {
         (self.zeros, self.filled().map(BucketCounts::to_hdr))
     }
@@ -196,7 +196,7 @@ impl Hist {
         }
     }
 
-    /// The same counts as a plain HdrHistogram (zeros included), for the public file formats.
+    /// Converts to a plain HdrHistogram (including zeros), for the public file formats.
     pub fn to_hdr(&self) -> Histogram<u64> {
         let mut all = self.above.as_ref().map_or_else(buckets::empty, BucketCounts::to_hdr);
         all.saturating_record_n(0, self.zeros);
@@ -220,8 +220,8 @@ impl Hist {
     }
 }
 
-/// How many recordings of a histogram are at or below a value; made by [`Hist::cumulative`].
-/// Of the zeros and each recorded bucket the lowest value, and the recordings up to there.
+/// Number of recordings of a histogram at or below a value; made by [`Hist::cumulative`]. Contains
+/// the lowest value of the zeros and of each bucket in use, and the recordings up to there.
 #[derive(Clone, Debug, Default)]
 pub struct Cumulative(Vec<(Nanos, u64)>);
 
@@ -242,7 +242,7 @@ impl Cumulative {
         below.checked_sub(1).map_or(0, |row| self.0[row].1)
     }
 
-    /// Number of all recordings.
+    /// Returns the number of all recordings.
     pub fn total(&self) -> u64 {
         self.0.last().map_or(0, |(_, count)| *count)
     }

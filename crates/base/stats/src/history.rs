@@ -14,7 +14,8 @@ pub const ALPHA: f64 = 0.01;
 /// Number of permutations for each probability, and of resamples for each interval.
 const PERMUTATIONS: usize = 4_000;
 const RESAMPLES: usize = 1_000;
-/// Permutations behind each end of the interval of a place, and the level of each part's test.
+/// Number of permutations for each end of the interval of a place, and the level of each part's
+/// test.
 const PLACE_PERMUTATIONS: usize = 400;
 const PLACE_LEVEL: f64 = 0.025;
 /// Maximum number of changes searched in sequence.
@@ -23,7 +24,7 @@ const CHANGES_MAX: usize = 20;
 /// The latest change of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// Index of the first run after the change, and its 95 % interval.
+    /// Index of the first run after the change, with its 95 % interval.
     pub at: usize,
     pub first: usize,
     pub last: usize,
@@ -35,8 +36,8 @@ pub struct Change {
     pub p_value: f64,
 }
 
-/// The latest change in `values`, oldest first; `None` if there is no significant one. `figures`:
-/// number of tested figures of the same runs, which share the level (Bonferroni).
+/// Returns the latest change in `values`, oldest first; `None` if there is no significant one.
+/// `figures`: number of tested figures of the same runs, which share the level (Bonferroni).
 pub fn latest_change(values: &[f64], figures: usize, stream: &mut Stream) -> Option<Change> {
     let starts = starts(values.len());
     let level = ALPHA / figures.max(1) as f64 / starts.len().max(1) as f64;
@@ -66,7 +67,7 @@ fn starts(runs: usize) -> Vec<usize> {
     lengths.iter().map(|length| runs - length).collect()
 }
 
-/// The latest change after `start`, split by split.
+/// Returns the latest change after `start`, split by split.
 fn latest_within(
     values: &[f64],
     mut start: usize,
@@ -96,7 +97,8 @@ fn latest_within(
     found
 }
 
-/// The split with the largest standardized rank sum, as the index of the first value after it.
+/// Returns the split with the largest standardized rank sum, as the index of the first value after
+/// it.
 fn split(values: &[f64]) -> (usize, f64) {
     let ranks = ranks(values);
     best(&ranks)
@@ -138,7 +140,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Probability of so large a statistic without a change.
+/// Returns the probability of so large a statistic without a change.
 fn probability(values: &[f64], permutations: usize, stream: &mut Stream) -> f64 {
     let mut ranks = ranks(values);
     let statistic = best(&ranks).1;
@@ -152,8 +154,8 @@ fn probability(values: &[f64], permutations: usize, stream: &mut Stream) -> f64 
     as_large as f64 / (permutations + 1) as f64
 }
 
-/// A change with its intervals: of its size by a bootstrap within the two parts, of its place by the
-/// test itself.
+/// Returns a change with its intervals: of its size by a bootstrap within the two parts, of its
+/// place by the test itself.
 fn measured(values: &[f64], at: usize, p_value: f64, stream: &mut Stream) -> Change {
     let (before, after) = values.split_at(at);
     let mut sizes: Vec<f64> = (0..RESAMPLES)
@@ -200,7 +202,7 @@ mod tests {
         Seed(86).stream(Purpose::Bootstrap, index)
     }
 
-    /// Normal noise with a standard deviation of 1 % around these levels.
+    /// Returns normal noise with a standard deviation of 1 % around these levels.
     fn history(levels: &[(usize, f64)], seed: u64) -> Vec<f64> {
         let mut random = stream(1_000 + seed);
         let mut noise = || 0.01 * (0..12).map(|_| random.uniform(-0.5, 0.5)).sum::<f64>();

@@ -4,14 +4,14 @@
 use sample::Sample;
 use units::Nanos;
 
-/// Calls kept of one worker's interval, and of a whole run: the first ones.
+/// Maximum number of calls kept of one worker's interval, and of a whole run: the first ones.
 const KEPT_OF_ROW: usize = 1_024;
 const KEPT: usize = 4_096;
 /// Maximum number of followed users: a few show the same clock as many, and for longer.
 const FOLLOWED: u64 = 16;
 
-/// When calls fell due and were answered, and the earliest responses of the followed users.
-/// Instants are from the driver's monotonic clock.
+/// Instants at which calls were due and were answered, and the earliest responses of the followed
+/// users. Instants are from the driver's monotonic clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instants {
     /// (answered, due): in order once merged.
@@ -24,7 +24,7 @@ impl Instants {
         Instants { rows: Vec::with_capacity(KEPT_OF_ROW) }
     }
 
-    /// Keeps a call that was answered; allocates nothing when prepared.
+    /// Keeps a call that was answered; does not allocate when prepared.
     #[inline(always)]
     pub(crate) fn add(&mut self, sample: &Sample) {
         if self.rows.len() < KEPT_OF_ROW && sample.user.is_none_or(|user| user < FOLLOWED) {
@@ -47,7 +47,7 @@ impl Instants {
         }
     }
 
-    /// (answered, due), in order of the responses, at most some four thousand.
+    /// Returns (answered, due), in order of the responses, at most some four thousand.
     pub fn all(&self) -> &[(Nanos, Nanos)] {
         &self.rows
     }

@@ -46,9 +46,9 @@ impl Method {
     }
 }
 
-/// Mean and standard deviation (n − 1) of the values, in two passes over deviations from the first
-/// value: one-pass sums of squares lose all digits if the mean is large relative to the spread.
-/// `None` without values; the deviation of one value is 0.
+/// Returns the mean and standard deviation (n − 1) of the values, in two passes over deviations
+/// from the first value: one-pass sums of squares lose all digits if the mean is large relative to
+/// the spread. `None` without values; the deviation of one value is 0.
 pub fn mean_and_stdev(values: &[f64]) -> Option<(f64, f64)> {
     let first = *values.first()?;
     let n = values.len() as f64;
@@ -59,8 +59,8 @@ pub fn mean_and_stdev(values: &[f64]) -> Option<(f64, f64)> {
     Some((first + offset, stdev))
 }
 
-/// The interval of a mean by Student's t: mean ± t(n−1)·s/√n. `None` for fewer than two values or
-/// values that are not finite.
+/// Returns the interval of a mean by Student's t: mean ± t(n−1)·s/√n. `None` for fewer than two
+/// values or values that are not finite.
 pub fn t_mean(values: &[f64]) -> Option<Estimate> {
     if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -76,15 +76,16 @@ pub fn t_mean(values: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// Quantile of Student's t that leaves 2.5 % above it, for one degree of freedom or more.
+/// Returns the quantile of Student's t that leaves 2.5 % above it, for one degree of freedom or
+/// more.
 pub fn student_t(freedom: u64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, freedom.max(1) as f64).expect("freedom of one or more");
     student.inverse_cdf(1.0 - TAIL)
 }
 
-/// The smallest number of observations whose maximum bounds quantile `q` from above with 97.5 %:
-/// ⌈ln 0.025 / ln q⌉, since all n lie below it with probability qⁿ. With fewer, a printed quantile
-/// is a guess. 1 for 0, 1 and invalid quantiles.
+/// Returns the smallest number of observations whose maximum bounds quantile `q` from above with
+/// 97.5 %: ⌈ln 0.025 / ln q⌉, since all n lie below it with probability qⁿ. With fewer, a printed
+/// quantile is a guess. 1 for 0, 1 and invalid quantiles.
 pub fn samples_needed(q: f64) -> u64 {
     if !(q > 0.0 && q < 1.0) {
         return 1;
@@ -92,8 +93,8 @@ pub fn samples_needed(q: f64) -> u64 {
     (TAIL.ln() / q.ln()).ceil().max(1.0) as u64
 }
 
-/// The median and its interval from the exact binomial ranks. `None` below six values, for which no
-/// finite interval of this confidence exists, or if one is not finite.
+/// Returns the median and its interval from the exact binomial ranks. `None` below six values, for
+/// which no finite interval of this confidence exists, or if one is not finite.
 pub fn median(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -120,8 +121,8 @@ pub struct MedianRanks {
 }
 
 impl MedianRanks {
-    /// The narrowest symmetric pair: the number of values below the median is binomial(n, 1/2).
-    /// `None` below six values.
+    /// Returns the narrowest symmetric pair: the number of values below the median is binomial(n,
+    /// 1/2). `None` below six values.
     pub fn of(n: usize) -> Option<MedianRanks> {
         let below = Binomial::new(0.5, n as u64).ok()?;
         if n == 0 || below.cdf(0) > TAIL {
@@ -139,9 +140,9 @@ impl MedianRanks {
     }
 }
 
-/// The percentile interval of any statistic (Efron, Annals of Statistics 7, 1979): the statistic of
-/// `resamples` (at most [`RESAMPLES_MAX`]) samples drawn with replacement, cut at both tails.
-/// `None` for fewer than two values, fewer than 40 resamples (whose tails are empty), or a
+/// Returns the percentile interval of any statistic (Efron, Annals of Statistics 7, 1979): the
+/// statistic of `resamples` (at most [`RESAMPLES_MAX`]) samples drawn with replacement, cut at both
+/// tails. `None` for fewer than two values, fewer than 40 resamples (whose tails are empty), or a
 /// statistic that is not finite.
 pub fn bootstrap(
     values: &[f64],
@@ -176,7 +177,7 @@ pub fn bootstrap(
     })
 }
 
-/// The median of sorted values; NaN without values.
+/// Returns the median of sorted values; NaN without values.
 pub(crate) fn middle(sorted: &[f64]) -> f64 {
     let n = sorted.len();
     match n {

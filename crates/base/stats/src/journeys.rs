@@ -4,29 +4,29 @@ use crate::{Hist, NumberTally};
 use sample::{Noticed, Remark};
 use units::Nanos;
 
-/// Bytes of an example.
+/// Maximum size of an example in bytes.
 const EXAMPLE_BYTES_MAX: usize = 400;
 
 /// Counts by the rows of the plan. Merging is associative and commutative.
 #[derive(Clone, Debug, Default)]
 pub struct JourneyTally {
-    /// By number of the capture: times that it found nothing.
+    /// Number of times that a capture found nothing, by its number.
     pub missed: Vec<Noted>,
-    /// By row of the step: checks that passed, and that failed.
+    /// Checks that passed, and that failed, by row of the step.
     pub met: Vec<u64>,
     pub unmet: Vec<Noted>,
-    /// By row of the step: responses that did not meet expectations.
+    /// Responses that did not meet expectations, by row of the step.
     pub differed: Vec<Noted>,
-    /// By row of the step: skipped, and repeated after another login.
+    /// Steps skipped, and repeated after another login, by row of the step.
     pub skipped: Vec<Noted>,
     pub refreshed: Vec<u64>,
-    /// By row of the transaction.
+    /// Times by row of the transaction.
     pub transactions: Vec<TransactionTally>,
-    /// By number of the feeder: users without a row.
+    /// Users without a row, by number of the feeder.
     pub dry: Vec<u64>,
-    /// By row of the metric: numbers captured from responses.
+    /// Numbers captured from responses, by row of the metric.
     pub metrics: Vec<NumberTally>,
-    /// One row: scripts that requested the end of the run.
+    /// Scripts that requested the end of the run, in a single row.
     pub aborted: Vec<Noted>,
 }
 
@@ -162,7 +162,7 @@ impl JourneyTally {
 /// `--abort-if`.
 pub const ABORTED_BY_SCRIPT: &str = "test.abort()";
 
-/// Reason for the end of a run: the rule with its option, or the message of a script.
+/// Returns the reason for the end of a run: the rule with its option, or the message of a script.
 pub fn abort_source(reason: &str) -> String {
     match reason.starts_with(ABORTED_BY_SCRIPT) {
         true => reason.to_owned(),
@@ -170,7 +170,7 @@ pub fn abort_source(reason: &str) -> String {
     }
 }
 
-/// The row of that number, created if necessary.
+/// Returns the row of that number, created if necessary.
 fn slot<T: Default>(rows: &mut Vec<T>, row: u32) -> &mut T {
     let row = row as usize;
     if rows.len() <= row {

@@ -14,10 +14,11 @@ pub struct Little {
 }
 
 impl Little {
-    /// Returns `None` without a window. In flight counts from issue to outcome, so R is the service
-    /// time, and failed calls count too. Calls that overlap an edge of the window (in flight at its
-    /// beginning after a warm-up, followed past its end) belong to only one of the two sides: the
-    /// deviation is of the order of service time / window, and grows for short windows.
+    /// Checks Little's law; `None` without a window. In flight counts from issue to outcome, so R
+    /// is the service time, and failed calls count too. Calls that overlap an edge of the window
+    /// (in flight at its beginning after a warm-up, followed past its end) belong to only one of
+    /// the two sides: the deviation is of the order of service time / window, and grows for short
+    /// windows.
     pub fn of(total: &Snapshot, window: Nanos) -> Option<Little> {
         if window.is_zero() {
             return None;
@@ -29,7 +30,8 @@ impl Little {
         })
     }
 
-    /// Distance of the product from the count, as a share of the larger; 0..=1, 0 if both are 0.
+    /// Returns the distance of the product from the count, as a share of the larger; 0..=1, 0 if
+    /// both are 0.
     pub fn deviation(&self) -> f64 {
         let larger = self.concurrency.max(self.product);
         if larger > 0.0 { (self.concurrency - self.product).abs() / larger } else { 0.0 }

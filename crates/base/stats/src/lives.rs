@@ -12,7 +12,7 @@ pub const MEAN_RESPONSES_MIN: u32 = 10;
 /// responses. A limit of responses closes the connection with the last response.
 pub const IDLE_END: Nanos = Nanos::from_millis(100);
 
-/// One established connection, at its end.
+/// Established connection, at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionLife {
     /// Complete responses received on it.
@@ -40,7 +40,8 @@ pub struct Lives {
     /// [`IDLE_END`]: one response is kept as one microsecond, so that counts have a histogram's
     /// precision (three digits).
     pub served: Hist,
-    /// Connections with requests but no response at all; of these, those that the server ended.
+    /// Connections with requests but without a response; and those among them that the server
+    /// ended.
     pub unanswered: u64,
     pub turned_away: u64,
     /// Connections with a response, and the sum of their open times.
@@ -65,7 +66,8 @@ impl Lives {
         }
     }
 
-    /// (responses, connections that the server ended after that number), in order of the responses.
+    /// Returns (responses, connections that the server ended after that number), in order of the
+    /// responses.
     pub fn served(&self) -> Vec<(u64, u64)> {
         let rows = self.served.buckets();
         rows.into_iter().map(|(responses, count)| (responses.0 / 1_000, count)).collect()
@@ -131,8 +133,8 @@ impl Beats {
         row.1 = row.1.saturating_add(u32::try_from(good).unwrap_or(u32::MAX));
     }
 
-    /// (done, succeeded) of each beat from the beginning of the window to the last beat with a
-    /// completion, at most [`BEATS_MAX`].
+    /// Returns (done, succeeded) of each beat from the beginning of the window to the last beat
+    /// with a completion, at most [`BEATS_MAX`].
     pub fn all(&self) -> Vec<(u32, u32)> {
         let before = std::iter::repeat_n((0, 0), self.first);
         before.chain(self.rows.iter().copied()).collect()

@@ -21,7 +21,7 @@ pub struct MessageTally {
     pub ping: Hist,
     /// Time without a byte of the server before its side ended a conversation.
     pub silence: Hist,
-    /// How conversations ended.
+    /// Ends of conversations.
     pub closes: BTreeMap<SocketClose, u64>,
     /// Why handshakes and conversations failed, by the peer's violation.
     pub violations: BTreeMap<String, u64>,
@@ -42,9 +42,9 @@ pub struct SecondMessages {
 #[derive(Clone, Debug, Default)]
 pub struct ReconnectTally {
     pub lost: u64,
-    /// Attempts that failed.
+    /// Failed attempts.
     pub failed: u64,
-    /// From the loss to each WebSocket that was open again.
+    /// Time from the loss until each WebSocket was open again.
     pub times: Hist,
 }
 
@@ -63,7 +63,7 @@ impl ReconnectTally {
         self.times.count()
     }
 
-    /// Largest number of handshakes per second, over intervals of 100 ms.
+    /// Returns the largest number of handshakes per second, over intervals of 100 ms.
     pub fn peak_per_s(&self) -> f64 {
         let spans = self.times.max().0 / PEAK_SPAN.0 + 1;
         let within = |span: u64| {
@@ -167,7 +167,7 @@ impl MessageTally {
 /// Messages that one member of a room published for all others, due in the measured phase.
 #[derive(Clone, Debug, Default)]
 pub struct FanOutTally {
-    /// Messages published, and how many of them every receiver got.
+    /// Published messages, and how many of them every receiver got.
     pub messages: u64,
     pub complete: u64,
     /// Expected receptions, and those that took place.
@@ -203,7 +203,7 @@ impl FanOutTally {
         }
     }
 
-    /// Share of the expected receptions that took place; NaN if none was expected.
+    /// Returns the share of the expected receptions that took place; NaN if none was expected.
     pub fn reach(&self) -> f64 {
         match self.expected {
             0 => f64::NAN,

@@ -14,7 +14,7 @@ const DECADE: i64 = 10_000;
 pub struct NumberTally {
     /// Numbers by class, the lowest first.
     pub classes: BTreeMap<i64, u64>,
-    /// Sum of the numbers above zero, and of the others without their sign, in millionths.
+    /// Sum of the positive numbers, and of the others without their sign, in millionths.
     pub above: u128,
     pub below: u128,
     /// Lowest and highest number, in millionths.
@@ -37,7 +37,7 @@ fn number(millionths: i64) -> f64 {
     millionths as f64 / UNIT
 }
 
-/// Class of a number: its decade beyond the kept digits, and these.
+/// Returns the class of a number: its decade beyond the kept digits, and these digits.
 fn class_of(number: i64) -> i64 {
     let size = number.unsigned_abs();
     let spare = size.checked_ilog10().unwrap_or(0).saturating_sub(DIGITS - 1);
@@ -45,7 +45,7 @@ fn class_of(number: i64) -> i64 {
     (i64::from(spare) * DECADE + kept) * number.signum()
 }
 
-/// The number of a class that is nearest to zero.
+/// Returns the number of a class that is nearest to zero.
 fn start_of(class: i64) -> i64 {
     let size = class.unsigned_abs();
     let spare = (size / DECADE as u64).min(15) as u32;
@@ -70,7 +70,7 @@ pub fn show_number(value: f64) -> String {
 }
 
 impl NumberTally {
-    /// Counts a number in millionths, or a value that is not one.
+    /// Counts a number in millionths, or a value that is not a number.
     pub fn record(&mut self, value: Option<i64>) {
         let Some(value) = value else {
             self.unreadable += 1;
@@ -129,7 +129,7 @@ impl NumberTally {
         self.classes.keys().take_while(within).map(|class| self.classes[class]).sum()
     }
 
-    /// Returns the number of each class, the lowest first: every one counts itself as at or below it.
+    /// Returns the number of each class, the lowest first: each counts itself as at or below it.
     pub fn values(&self) -> Vec<f64> {
         self.classes.keys().map(|class| number(start_of(*class))).collect()
     }

@@ -7,17 +7,17 @@ pub use ruling::{FigureInterval, Ruling, SURE, Undecided, Unsure, quantile_inter
 use std::sync::Arc;
 use units::{Nanos, ParseError, parse_percent, parse_share, quoted, show};
 
-/// A bound on one figure of a run, such as `p99<50ms` or `failures<0.1%`.
+/// Bound on one figure of a run, such as `p99<50ms` or `failures<0.1%`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// Name of the part; `None` means the whole run.
+    /// Name of the part; `None` for the whole run.
     pub of: Option<Subject>,
     pub metric: Metric,
     pub op: Op,
     /// Seconds for times, a share 0..=1 for failures and conforming, per second for rates, the bare
     /// number for a metric of the plan.
     pub bound: f64,
-    /// As typed.
+    /// Text as typed.
     pub text: String,
 }
 
@@ -55,7 +55,7 @@ pub enum Metric {
     Conforming,
     /// Quantile 0..=1 of the time to the first event of a stream.
     FirstEvent(f64),
-    /// The same for the time from one event to the next.
+    /// Time from one event to the next.
     EventGap(f64),
     /// Events of all streams, over the window.
     Events,
@@ -90,13 +90,14 @@ pub enum Op {
 }
 
 impl Objective {
-    /// `p99<50ms`, `max<=1s`, `mean<10ms`, `failures<0.1%`, `throughput>=1000/s`, `goodput>900/s`,
-    /// `conforming>=95%`, and of streams `first-event-p99<1s`, `event-gap-p99<100ms`, `events>500/s`,
-    /// of language models `ttft-p95<500ms`, `inter-token-p99<80ms`, `tpot-p95<40ms`, `tokens>1000/s`,
-    /// and of gRPC `status-ok>99.9%`, `first-message-p95<50ms`, `message-gap-p99<100ms`. Times
-    /// and percentages need their unit; a share may be bare (`0.001`). With a name before it,
-    /// `login: p99<200ms`, it is of that part of the run; with `metric NAME:`, of a number that the
-    /// plan takes from responses, without a unit.
+    /// Parses `p99<50ms`, `max<=1s`, `mean<10ms`, `failures<0.1%`, `throughput>=1000/s`,
+    /// `goodput>900/s`, `conforming>=95%`, and of streams `first-event-p99<1s`,
+    /// `event-gap-p99<100ms`, `events>500/s`, of language models `ttft-p95<500ms`,
+    /// `inter-token-p99<80ms`, `tpot-p95<40ms`, `tokens>1000/s`, and of gRPC `status-ok>99.9%`,
+    /// `first-message-p95<50ms`, `message-gap-p99<100ms`. Times and percentages need their unit; a
+    /// share may be bare (`0.001`). With a name before it, `login: p99<200ms`, it is of that part
+    /// of the run; with `metric NAME:`, of a number that the plan takes from responses, without a
+    /// unit.
     pub fn parse(text: &str) -> Result<Objective, ParseError> {
         let text = text.trim();
         let bad = |why: &str| {
@@ -149,7 +150,7 @@ impl Objective {
         Ok(Objective { of, metric, op, bound, text: text.to_owned() })
     }
 
-    /// The figure, in the unit of [`Objective::bound`], and whether it meets the bound. An
+    /// Returns the figure, in the unit of [`Objective::bound`], and whether it meets the bound. An
     /// unavailable figure (a quantile of no calls) is NaN, and meets no bound.
     pub fn met(&self, figures: &Figures) -> (f64, bool) {
         let figure = figures.of(self.metric);
@@ -186,7 +187,7 @@ impl Objective {
     }
 }
 
-/// Lower bound of quantile `q` of `times` once each is reduced by its lateness. `lag` holds the
+/// Returns a lower bound of quantile `q` of `times` once each is reduced by its lateness. `lag`:
 /// lateness of all calls of the run, `calls_each` of which make up one of `times`.
 ///
 /// If `late` calls have more than a lateness L, at most that many times fall by more than L. So the
@@ -208,8 +209,8 @@ fn quantile_without(times: &Hist, q: f64, lag: &Hist, calls_each: u64) -> Nanos 
     lags.filter_map(bound_at).max().unwrap_or(Nanos::ZERO)
 }
 
-/// Lower bound of the mean of `times` less their lateness: all lateness of the run is attributed to
-/// them.
+/// Returns the lower bound of the mean of `times` less their lateness: all lateness of the run is
+/// attributed to them.
 fn mean_without(times: &Hist, lag: &Hist) -> Nanos {
     let all = lag.mean().as_secs_f64() * lag.count() as f64;
     times.mean() - Nanos::from_secs_f64(all / times.count().max(1) as f64)
@@ -237,7 +238,7 @@ pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
     }
 }
 
-/// The metric that other tools, such as k6, write this way.
+/// Returns the metric that other tools, such as k6, write this way.
 fn our_metric(name: &str) -> Option<String> {
     let quantile = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
     let ours = match name {
@@ -251,7 +252,7 @@ fn our_metric(name: &str) -> Option<String> {
 }
 
 impl Metric {
-    /// The quantile, 0..=1, of a metric that is a quantile.
+    /// Returns the quantile, 0..=1, of a metric that is a quantile.
     pub fn quantile(self) -> Option<f64> {
         match self {
             Metric::Response(quantile)
@@ -282,7 +283,7 @@ impl Metric {
         shares.contains(&self)
     }
 
-    /// A figure with its unit; `no samples` for NaN.
+    /// Returns a figure with its unit; `no samples` for NaN.
     pub fn show(self, figure: f64) -> String {
         match self {
             _ if figure.is_nan() => "no samples".to_owned(),
@@ -293,8 +294,8 @@ impl Metric {
         }
     }
 
-    /// A range of figures with its unit: `28.1 ms to 31.7 ms`, `28.1 ms or more`; `None` without
-    /// ends.
+    /// Returns a range of figures with its unit: `28.1 ms to 31.7 ms`, `28.1 ms or more`; `None`
+    /// without ends.
     pub fn show_range(self, low: Option<f64>, high: Option<f64>) -> Option<String> {
         let [low, high] = [low, high].map(|end| end.map(|end| self.show(end)));
         Some(match (low, high) {
@@ -334,7 +335,7 @@ impl Metric {
         })
     }
 
-    /// The metric of a number that the plan takes from responses.
+    /// Returns the metric of a number that the plan takes from responses.
     fn of_number(name: &str) -> Option<Metric> {
         if name == "mean" { Some(Metric::NumberMean) } else { quantile(name).map(Metric::Number) }
     }
@@ -387,7 +388,7 @@ const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput confor
                         abnormal-closes reach; of gRPC status-ok first-message-p99 \
                        message-gap-p99";
 
-/// The figures that objectives refer to, of a whole run or of one interval.
+/// Figures that objectives refer to, of a whole run or of one interval.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     counts: Counts,
@@ -404,21 +405,21 @@ pub struct Figures {
     /// For streams of tokens: the mean time per token of each, and the tokens of an event.
     token_time: Hist,
     tokens_each: f64,
-    /// For WebSockets: handshakes, messages received, ends and abnormal ends.
+    /// For WebSockets: handshakes, received messages, ends and abnormal ends.
     handshake: Hist,
     messages: u64,
     ended: u64,
     abnormal: u64,
     /// Numbers of a metric of the plan.
     numbers: NumberTally,
-    /// Receptions that took place, and those that were expected.
+    /// Receptions that took place, and expected ones.
     receptions: (u64, u64),
-    /// Calls that ended with the status OK, or `None` if no call had a status of gRPC.
+    /// Calls that ended with the status OK; `None` if no call had a gRPC status.
     status_ok: Option<u64>,
 }
 
 impl Figures {
-    /// `window`: the length of time that the snapshot's completions are divided by.
+    /// Returns the figures of a snapshot. `window`: divisor of its completions.
     pub fn new(snapshot: &Snapshot, window: Nanos) -> Figures {
         let fan_out = &snapshot.messages.fan_out;
         Figures {
@@ -444,7 +445,7 @@ impl Figures {
         }
     }
 
-    /// For a part: its ended calls, or its ended transactions.
+    /// Returns the figures of a part: its ended calls, or its ended transactions.
     fn of_part(snapshot: &Snapshot, window: Nanos, rows: &SubjectRows) -> Figures {
         let mut counts = Counts::default();
         let mut response = Hist::new();
@@ -487,13 +488,13 @@ impl Figures {
         Figures::of_calls(counts, response, window, (in_window, good_in_window))
     }
 
-    /// For a scenario: everything is counted as for the run, except its connections.
+    /// Returns the figures of a scenario, counted like those of the run except for its connections.
     fn of_scenario(row: &ScenarioTally, window: Nanos) -> Figures {
         let done = (row.in_window, row.good_in_window);
         Figures::of_calls(row.counts, row.response.clone(), window, done)
     }
 
-    /// For calls only. `done`: calls inside the window, and successful ones.
+    /// Returns the figures of calls. `done`: calls inside the window, and successful ones.
     fn of_calls(counts: Counts, response: Hist, window: Nanos, done: (u64, u64)) -> Figures {
         Figures {
             counts,
@@ -536,7 +537,7 @@ impl Figures {
         }
     }
 
-    /// Quantile and samples of a metric that has them.
+    /// Returns the quantile and samples of a metric that has them.
     fn samples(&self, metric: Metric) -> Option<(f64, Samples<'_>)> {
         let samples = match metric {
             Metric::FirstEvent(_) => Samples::Times(&self.first_event),
@@ -549,7 +550,7 @@ impl Figures {
         Some((metric.quantile()?, samples))
     }
 
-    /// Counted trials and all trials of a metric that is a share of independent ones.
+    /// Returns counted trials and all trials of a metric that is a share of independent ones.
     fn share(&self, metric: Metric) -> Option<(u64, u64)> {
         match metric {
             Metric::Failures => Some((self.counts.unsuccessful(), self.counts.due)),
@@ -587,7 +588,7 @@ impl Samples<'_> {
         }
     }
 
-    /// The values that were counted, the upper end of each class, the lowest first.
+    /// Returns the values that were counted, the upper end of each class, the lowest first.
     fn values(&self) -> Vec<f64> {
         match self {
             Samples::Times(times) => {

@@ -13,18 +13,18 @@ pub struct ScenarioTally {
     pub unissued: u64,
     /// Sessions that fell due in the measured phase.
     pub sessions_started: u64,
-    /// Completions inside the measured window, and those of them that succeeded.
+    /// Completions inside the measured window, and successful ones among them.
     pub in_window: u64,
     pub good_in_window: u64,
     pub body_bytes: u64,
-    /// Ended calls of the warm-up; they count in nothing else here.
+    /// Ended calls of the warm-up, which no other figure here includes.
     pub warm_up: u64,
     /// Response times of succeeded and timed-out calls.
     pub response: Hist,
 }
 
 impl ScenarioTally {
-    /// Adds what one worker counted of the scenario.
+    /// Adds the counts of one worker for the scenario.
     fn add(&mut self, of: &Snapshot) {
         let issued = of.service.count() + of.plain.count();
         self.counts.merge(&of.counts);
@@ -56,7 +56,8 @@ impl ScenarioTally {
         self.response.merge(&other.response);
     }
 
-    /// The share of the intended arrivals that were offered, 0..=1; `None` in a closed loop.
+    /// Returns the share of the intended arrivals that were offered, 0..=1; `None` in a closed
+    /// loop.
     pub fn offered_share(&self) -> Option<f64> {
         let intended = self.intended.filter(|intended| *intended > 0)?;
         let missed = self.unissued + self.counts.lost;
@@ -71,7 +72,7 @@ impl ScenarioTally {
 }
 
 impl Snapshot {
-    /// Adds a snapshot of one of several loads: to the total, and to that load's own figures.
+    /// Merges a snapshot of one of several loads into the total, and into that load's own figures.
     pub fn merge_scenario(&mut self, scenario: usize, of: &Snapshot) {
         self.merge(of);
         if self.scenarios.len() <= scenario {

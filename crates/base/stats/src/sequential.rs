@@ -66,17 +66,18 @@ impl Sequence {
         self.steps.push((difference, scale));
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.steps.len()
     }
 
-    /// Median of the differences; NaN without blocks.
+    /// Returns the median of the differences; NaN without blocks.
     pub fn estimate(&self) -> f64 {
         median(&self.differences()).unwrap_or(f64::NAN)
     }
 
-    /// Standard deviation of a block's difference, estimated from all blocks; NaN below two.
+    /// Returns the standard deviation of a block's difference, estimated from all blocks; NaN below
+    /// two.
     pub fn spread(&self) -> f64 {
         if self.steps.len() < 2 {
             return f64::NAN;
@@ -84,8 +85,8 @@ impl Sequence {
         deviation(&self.differences())
     }
 
-    /// Evidence that the difference lies in `direction` of `margin`: the logarithm of a test
-    /// martingale under the opposite hypothesis.
+    /// Returns evidence that the difference lies in `direction` of `margin`: the logarithm of a
+    /// test martingale under the opposite hypothesis.
     pub fn evidence(&self, direction: Direction, margin: f64) -> f64 {
         let sign = match direction {
             Direction::Above => 1.0,
@@ -109,8 +110,8 @@ impl Sequence {
         self.evidence(direction, margin) >= -alpha.ln()
     }
 
-    /// End of the confidence sequence in `direction`, at level `alpha` for this end alone: every
-    /// margin beyond it is excluded. Infinite while no margin is excluded.
+    /// Returns the end of the confidence sequence in `direction`, at level `alpha` for this end
+    /// alone: every margin beyond it is excluded. Infinite while no margin is excluded.
     pub fn end(&self, direction: Direction, alpha: f64) -> f64 {
         let (outwards, other) = match direction {
             Direction::Above => (1.0, Direction::Below),
@@ -143,14 +144,14 @@ impl Sequence {
     }
 }
 
-/// Fewest blocks after which a gate at level `alpha` can answer: all bets won fully.
+/// Returns the fewest blocks after which a gate at level `alpha` can answer: all bets won fully.
 pub fn blocks_min(alpha: f64) -> usize {
     let most = (KEPT + (1.0 - KEPT) * 2.0).ln();
     (-alpha.ln() / most).ceil() as usize
 }
 
-/// The values of a block on the scale of the differences: logarithms, or unchanged. `None` if a
-/// value is not on that scale or a side has none.
+/// Returns the values of a block on the scale of the differences: logarithms, or unchanged. `None`
+/// if a value is not on that scale or a side has none.
 pub fn scaled(scale: Scale, block: &Block) -> Option<Block> {
     let value = |value: &f64| match scale {
         Scale::Ratio => (*value > 0.0).then(|| value.ln()),
@@ -163,11 +164,11 @@ pub fn scaled(scale: Scale, block: &Block) -> Option<Block> {
     Some(Block { before: values(&block.before)?, after: values(&block.after)? })
 }
 
-/// A margin for one figure, judged after every block.
+/// Margin for one figure, judged after every block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margin {
     pub scale: Scale,
-    /// Signed, as a share: 0.05 for `+5%`, -0.03 for `-3%`; of a share, points of it.
+    /// Signed share: 0.05 for `+5%`, -0.03 for `-3%`; for a share, points of it.
     pub limit: f64,
     /// Growth of the figure is worse.
     pub rises: bool,
@@ -192,9 +193,10 @@ pub struct JudgedMargin {
     /// Confidence sequence, each end at its level; infinite ends are NaN.
     pub low: f64,
     pub high: f64,
-    /// The tightest bound that these blocks could have decided, with the sign of the limit.
+    /// Tightest bound that these blocks could have decided, with the sign of the limit.
     pub decidable: f64,
-    /// Blocks that would probably decide this margin; `None` if unknown or already decided.
+    /// Number of blocks that would probably decide this margin; `None` if unknown or already
+    /// decided.
     pub blocks_needed: Option<u64>,
 }
 
@@ -206,7 +208,7 @@ impl Margin {
         }
     }
 
-    /// The limit on the scale of the differences.
+    /// Returns the limit on the scale of the differences.
     fn at(&self) -> f64 {
         match self.scale {
             Scale::Ratio => self.limit.ln_1p(),
@@ -221,9 +223,9 @@ impl Margin {
         }
     }
 
-    /// The answer of the blocks so far. `figures`: margins of the gate, including this one. A gate
-    /// fails with any of them, so each has its share of the level for that (Bonferroni); it passes
-    /// with all of them, so each may pass at the whole level.
+    /// Returns the answer of the blocks so far. `figures`: margins of the gate, including this one.
+    /// A gate fails with any of them, so each has its share of the level for that (Bonferroni); it
+    /// passes with all of them, so each may pass at the whole level.
     pub fn answer(&self, sequence: &Sequence, figures: usize) -> MarginAnswer {
         let [worse, better] = self.direction();
         if sequence.shows(worse, self.at(), ALPHA / figures.max(1) as f64) {
@@ -235,7 +237,7 @@ impl Margin {
         }
     }
 
-    /// The answer with the underlying figures.
+    /// Returns the answer with the underlying figures.
     pub fn judged(&self, sequence: &Sequence, figures: usize) -> JudgedMargin {
         let answer = self.answer(sequence, figures);
         let [worse, better] = self.direction();
@@ -257,7 +259,7 @@ impl Margin {
         }
     }
 
-    /// The width of the sequence shrinks with the root of the blocks, roughly.
+    /// Returns the width of the sequence shrinks with the root of the blocks, roughly.
     fn needed(&self, sequence: &Sequence, estimate: f64, bad: f64) -> Option<u64> {
         /// Beyond this factor the extrapolation is meaningless.
         const MOST: f64 = 1e4;
@@ -272,7 +274,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Standard deviation by the median absolute deviation.
+/// Returns the standard deviation by the median absolute deviation.
 fn deviation(values: &[f64]) -> f64 {
     let Some(center) = median(values) else { return 0.0 };
     let away: Vec<f64> = values.iter().map(|value| (value - center).abs()).collect();

@@ -43,13 +43,13 @@ impl ServerTimings {
         self.malformed += 1;
     }
 
-    /// Names and their times, in the order of the names.
+    /// Returns the names and their times, in the order of the names.
     pub fn named(&self) -> impl Iterator<Item = (&str, &Hist)> {
         let seen = self.rows.iter().filter(|(_, hist)| !hist.is_empty());
         seen.map(|(name, hist)| (name.as_ref(), hist))
     }
 
-    /// The times of all names beyond [`TIMING_NAMES_MAX`].
+    /// Returns the times of all names beyond [`TIMING_NAMES_MAX`].
     pub fn other(&self) -> &Hist {
         &self.other
     }
@@ -73,7 +73,7 @@ impl ServerTimings {
         self.malformed = 0;
     }
 
-    /// Row that counts the times of this name.
+    /// Returns the row that counts the times of this name.
     #[inline]
     fn hist(&mut self, name: &str) -> &mut Hist {
         match self.rows.binary_search_by(|(known, _)| known.as_ref().cmp(name)) {
@@ -82,7 +82,8 @@ impl ServerTimings {
         }
     }
 
-    /// If full, an empty row makes room, or else the last one if `name` sorts before it.
+    /// Adds a row. If full, an empty row makes room, or else the last one if `name` sorts before
+    /// it.
     fn new_row(&mut self, row: usize, name: &str) -> &mut Hist {
         let mut hist = Hist::new();
         let mut row = row;
@@ -153,7 +154,8 @@ mod tests {
         }
     }
 
-    /// Zeros only: a histogram takes no memory for them, and how histograms add up is tested there.
+    /// Generates zeros only: a histogram takes no memory for them, and how histograms add up is
+    /// tested there.
     fn events() -> impl Strategy<Value = Vec<(u8, u64)>> {
         prop::collection::vec((0u8..60, Just(0u64)), 0..90)
     }

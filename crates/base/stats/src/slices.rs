@@ -21,7 +21,7 @@ pub struct TargetSlices {
     /// Rows of a slice, and of the last one so far.
     width: u32,
     filled: u32,
-    /// By slice, then by target.
+    /// Sums by slice, then by target.
     slices: Vec<Vec<Slice>>,
 }
 
@@ -66,7 +66,7 @@ impl TargetSlices {
         self.width *= 2;
     }
 
-    /// Mean response time of a target in each slice; `None` without a call.
+    /// Returns the mean response time of a target in each slice; `None` without a call.
     pub fn means(&self, target: usize) -> Vec<Option<Nanos>> {
         let mean = |slices: &Vec<Slice>| {
             let slice = slices.get(target).filter(|slice| slice.count > 0)?;

@@ -27,16 +27,16 @@ pub struct Counts {
     pub timed_out: u64,
     pub dropped: u64,
     pub abandoned: u64,
-    /// Due on a lost machine: their outcome is unknown. Always 0 on one machine.
+    /// Arrivals due on a lost machine, whose outcome is unknown. Always 0 on one machine.
     pub lost: u64,
-    /// Gauges at the end of the interval: due, not yet issued; issued, not yet done. In an
-    /// interval snapshot they are changes, so that sums over intervals and workers are levels.
+    /// Gauges at the end of the interval: due, not yet issued; issued, not yet done. In an interval
+    /// snapshot they are changes, so that sums over intervals and workers are levels.
     pub queued: i64,
     pub in_flight: i64,
 }
 
 impl Counts {
-    /// Law 2. `Err` holds the message about the broken count.
+    /// Checks law 2. `Err` has the message about the broken count.
     pub fn conserved(&self) -> Result<(), String> {
         let ended = self.succeeded
             + self.failed
@@ -66,7 +66,7 @@ impl Counts {
         self.in_flight += other.in_flight;
     }
 
-    /// Calls with a known outcome, except dropped and abandoned ones.
+    /// Returns the number of calls with a known outcome, except dropped and abandoned ones.
     pub fn done(&self) -> u64 {
         self.succeeded + self.failed + self.timed_out
     }
@@ -76,7 +76,7 @@ impl Counts {
         self.failed + self.timed_out + self.dropped
     }
 
-    /// (failed + timed out + dropped) / due, 0..=1.
+    /// Returns (failed + timed out + dropped) / due, 0..=1.
     pub fn failure_share(&self) -> f64 {
         if self.due == 0 { 0.0 } else { self.unsuccessful() as f64 / self.due as f64 }
     }
@@ -98,7 +98,7 @@ impl StatusTally {
         self.0[usize::from(status.min(999))] += 1;
     }
 
-    /// (status, count) of those seen, in order; status 0 (no response) is excluded.
+    /// Returns (status, count) of statuses seen, in order; status 0 (no response) is excluded.
     pub fn seen(&self) -> impl Iterator<Item = (u16, u64)> {
         let numbered = self.0.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
         numbered.map(|(status, count)| (status as u16, *count))
@@ -116,14 +116,14 @@ impl StatusTally {
     }
 }
 
-/// The calls of a part of the run: one row of the table by target, or by kind of clients.
+/// Calls of a part of the run: one row of the table by target, or by kind of clients.
 #[derive(Clone, Debug, Default)]
 pub struct TargetTally {
     pub succeeded: u64,
     pub failed: u64,
     pub timed_out: u64,
     pub body_bytes: u64,
-    /// Ended calls of the warm-up; they count in nothing else here.
+    /// Ended calls of the warm-up, which no other figure here includes.
     pub warm_up: u64,
     /// Response times of succeeded and timed-out calls.
     pub response: Hist,
@@ -150,7 +150,7 @@ impl TargetTally {
         response.merge(&self.response);
     }
 
-    /// Calls that ended.
+    /// Returns the number of ended calls.
     pub fn ended(&self) -> u64 {
         self.succeeded + self.failed + self.timed_out
     }
@@ -241,8 +241,8 @@ pub struct Snapshot {
     /// one read. Its response, service and first-byte times are equal: the number is written once
     /// here, and [`Snapshot::merge`] counts it in all three.
     pub plain: Hist,
-    /// Completions (succeeded, failed or timed out) inside the measured window, and those of
-    /// them that succeeded.
+    /// Completions (succeeded, failed or timed out) inside the measured window, and successful ones
+    /// among them.
     pub in_window: u64,
     pub good_in_window: u64,
     /// Responses inside the measured window, and the bytes of the calls completed in it. More
@@ -313,8 +313,8 @@ impl CallTimes {
 }
 
 impl Snapshot {
-    /// Prepares the structures for the usual call of a closed loop, so that recording it allocates
-    /// nothing.
+    /// Prepares the structures for the usual call of a closed loop, so that recording it does not
+    /// allocate.
     pub fn prepared(target_count: usize) -> Snapshot {
         let mut snapshot = Snapshot {
             plain: Hist::prepared(),
@@ -335,7 +335,7 @@ impl Snapshot {
         self.targets.resize_with(rows, TargetTally::default);
     }
 
-    /// Also prepares the structures for calls of an open load, which have slip.
+    /// Prepares the structures for calls of an open load, which have slip.
     pub fn expect_slip(&mut self) {
         for hist in [
             &mut self.succeeded,
@@ -382,7 +382,7 @@ impl Snapshot {
         *self = fresh;
     }
 
-    /// The headline: response times of succeeded and timed-out calls.
+    /// Returns the headline: response times of succeeded and timed-out calls.
     pub fn response(&self) -> Hist {
         let mut both = self.succeeded.clone();
         both.merge(&self.plain);
@@ -390,8 +390,8 @@ impl Snapshot {
         both
     }
 
-    /// The headline's response times, each less the call's lag: the minimum for a client that is
-    /// never late. `None` if not recorded, as in results of version 0.1.
+    /// Returns the headline's response times, each less the call's lag: the minimum for a client
+    /// that is never late. `None` if not recorded, as in results of version 0.1.
     pub fn without_lag(&self) -> Option<Hist> {
         let mut punctual = self.punctual.clone();
         punctual.merge(&self.plain);
@@ -447,7 +447,7 @@ impl Snapshot {
         self.failed_responses.merge(&other.failed_responses);
     }
 
-    /// Times of a call that is not [plain](Snapshot::plain).
+    /// Records the times of a call that is not [plain](Snapshot::plain).
     #[inline(never)]
     fn unusual(&mut self, times: &CallTimes, outcome: Outcome, issued: bool) {
         let response = times.done - times.intended;
@@ -545,7 +545,7 @@ impl Connections {
     }
 }
 
-/// One worker's writer into a snapshot. Same core, no lock; allocates nothing for plain successes.
+/// Writer of one worker into a snapshot. Same core, no lock; does not allocate for plain successes.
 #[derive(Debug)]
 pub struct Recorder {
     pub now: Box<Snapshot>,
@@ -563,8 +563,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// `window`: first instant of the measured phase, and the instant after which nothing more
-    /// falls due (`Nanos::NEVER` when only a count ends the run).
+    /// `window`: first instant of the measured phase, and the instant after which no more calls
+    /// become due (`Nanos::NEVER` if only a count ends the run).
     pub fn new(target_count: usize, window: (Nanos, Nanos)) -> Recorder {
         let now = Box::new(Snapshot::prepared(target_count));
         Recorder {
@@ -597,7 +597,8 @@ impl Recorder {
         if self.in_warm_up(intended) { &mut self.now.warm_up } else { &mut self.now.counts }
     }
 
-    /// An arrival fell due; it is queued until [`Recorder::issued`] or [`Recorder::dropped`].
+    /// Records that an arrival is due; it is queued until [`Recorder::issued`] or
+    /// [`Recorder::dropped`].
     #[inline]
     pub fn due(&mut self, intended: Nanos) {
         let counts = self.counts(intended);
@@ -605,7 +606,7 @@ impl Recorder {
         counts.queued += 1;
     }
 
-    /// A due arrival was issued.
+    /// Records that a due arrival was issued.
     #[inline]
     pub fn issued(&mut self, intended: Nanos, now: Nanos) {
         let counts = self.counts(intended);
@@ -619,7 +620,7 @@ impl Recorder {
         self.now.flight_peak = self.now.flight_peak.max(self.flight);
     }
 
-    /// A due arrival could not be issued.
+    /// Records that a due arrival could not be issued.
     pub fn dropped(&mut self, intended: Nanos, class: FailureClass) {
         let warm_up = self.in_warm_up(intended);
         let counts = self.counts(intended);
@@ -630,7 +631,7 @@ impl Recorder {
         }
     }
 
-    /// The outcome of an arrival is known. `issued` is false for one that died in the queue.
+    /// Records the outcome of an arrival. `issued`: false for one that ended in the queue.
     // inlined, so that the unused part of a plain call's sample is never written anywhere
     #[inline(always)]
     pub fn done(&mut self, sample: &Sample, outcome: Outcome, issued: bool) {
@@ -673,7 +674,7 @@ impl Recorder {
         }
     }
 
-    /// The row that counts a target.
+    /// Returns the row that counts a target.
     #[inline(always)]
     fn row_of(&self, target: u32) -> usize {
         let row = self.rows.get(target as usize).copied().unwrap_or(target);
@@ -703,7 +704,8 @@ impl Recorder {
         }
     }
 
-    /// `count` events of a streamed response arrived at `now`; its call was due at `due`.
+    /// Records that `count` events of a streamed response arrived at `now`; its call was due at
+    /// `due`.
     pub fn events(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
         if now >= self.window.0 && now <= self.window.1 {
             self.now.streams.in_window += count;
@@ -716,7 +718,8 @@ impl Recorder {
         }
     }
 
-    /// A message of a stream, due then, was released. `held_back`: earlier ones wait for the peer.
+    /// Records that a due message of a stream was released. `held_back`: earlier ones wait for the
+    /// peer.
     pub fn message_released(&mut self, held_back: bool, due: Nanos) {
         if !self.in_warm_up(due) {
             self.now.streams.sent += 1;
@@ -724,14 +727,14 @@ impl Recorder {
         }
     }
 
-    /// Messages of a stream arrived that answer those that were due at these instants.
+    /// Records messages of a stream that answer those that were due at these instants.
     pub fn answered_messages(&mut self, due: impl Iterator<Item = Nanos>, call: Nanos, now: Nanos) {
         if !self.in_warm_up(call) {
             due.for_each(|due| self.now.streams.answer.record(now - due));
         }
     }
 
-    /// A response to a gRPC call, which was due at `due`, had this status.
+    /// Returns a response to a gRPC call, which was due at `due`, had this status.
     pub fn grpc_status(
         &mut self,
         code: u32,
@@ -752,7 +755,7 @@ impl Recorder {
     }
 
     /// Counts the back end of a response to a call that was due at `due`: its name, and the report
-    /// of its load; `Some(None)`: the report cannot be read.
+    /// of its load; `Some(None)` if the report cannot be read.
     pub fn backend(&mut self, due: Nanos, name: Option<&str>, load: Option<Option<LoadReport>>) {
         if !self.in_warm_up(due) {
             let backends = &mut self.now.connections.backends;
@@ -773,14 +776,14 @@ impl Recorder {
         }
     }
 
-    /// Fate of a message for a room.
+    /// Records the outcome of a message for a room.
     pub fn fan_out(&mut self, event: FanOutEvent) {
         if !self.in_warm_up(event.due()) {
             self.now.messages.fan_out.add(event);
         }
     }
 
-    /// A call with an expected stream has ended.
+    /// Records that a call with an expected stream has ended.
     pub fn stream_over(&mut self, marks: StreamMarks, end: StreamEnd, due: Nanos, now: Nanos) {
         if !self.in_warm_up(due) {
             self.now.streams.end(marks, end, due, now);
@@ -827,7 +830,7 @@ impl Recorder {
         self.now.targets[row].count(sample, outcome);
     }
 
-    /// An already counted call was of this kind of clients.
+    /// Records that an already counted call was of this kind of clients.
     pub fn of_kind(&mut self, kind: u32, sample: &Sample, outcome: Outcome) {
         if matches!(outcome, Outcome::Dropped | Outcome::Abandoned) {
             return;
@@ -842,8 +845,8 @@ impl Recorder {
         }
     }
 
-    /// A connection was established, `connect` after it was started and, with TLS, `tls` after
-    /// that. Connections are counted over the whole run, including the warm-up.
+    /// Records that a connection was established, `connect` after it was started and, with TLS,
+    /// `tls` after that. Connections are counted over the whole run, including the warm-up.
     pub fn connection_opened(&mut self, connect: Nanos, tls: Option<Nanos>) {
         let now = &mut *self.now;
         now.connections.established += 1;
@@ -854,7 +857,8 @@ impl Recorder {
         }
     }
 
-    /// A connection ended; `conforming` is `None` if it cannot be judged (no bytes requested).
+    /// Records that a connection ended; `conforming` is `None` if it cannot be judged (no bytes
+    /// requested).
     pub fn connection_closed(&mut self, facts: Option<SocketFacts>, conforming: Option<bool>) {
         let connections = &mut self.now.connections;
         connections.closed += 1;
@@ -867,12 +871,12 @@ impl Recorder {
         }
     }
 
-    /// The first response of a connection arrived, `took` after its request was sent.
+    /// Records that the first response of a connection arrived, `took` after its request was sent.
     pub fn connection_answered(&mut self, took: Nanos) {
         self.now.connections.lives.first.record(took);
     }
 
-    /// The life of an established connection, at its end.
+    /// Records the life of an established connection, at its end.
     pub fn connection_lived(&mut self, life: &ConnectionLife) {
         self.now.connections.lives.record(life);
     }
@@ -914,7 +918,7 @@ impl Recorder {
         self.first_late
     }
 
-    /// Calls in flight.
+    /// Returns the number of calls in flight.
     pub fn flight(&self) -> u64 {
         self.flight
     }
@@ -938,9 +942,9 @@ pub struct Second {
     pub mean: Nanos,
     /// Response times of the calls that ended in it, for the heat map.
     pub spread: Spread,
-    /// How its calls ended; `None` if not recorded, as in results of earlier versions.
+    /// Outcomes of its calls; `None` if not recorded, as in results of earlier versions.
     pub endings: Option<Endings>,
-    /// Events of streams in it.
+    /// Events of streams in this second.
     pub streams: Option<SecondStreams>,
     /// Messages on WebSockets in it.
     pub messages: Option<SecondMessages>,
@@ -963,7 +967,7 @@ pub struct Measurement {
     pub window: Nanos,
     /// Time from the first due instant to the last outcome.
     pub elapsed: Nanos,
-    /// Arrivals intended by the plan in the window, if it defines them (`--rate`); `None` in a
+    /// Arrivals that the plan intends in the window, if it defines them (`--rate`); `None` in a
     /// closed loop.
     pub intended: Option<u64>,
     /// Time that the plan's rate takes for them, if their count ended the run (`-n` with `--rate`),
@@ -975,22 +979,22 @@ pub struct Measurement {
     pub interrupted: bool,
     /// Set when `--abort-if` or a script ended the run; the rule's text, or the script's.
     pub aborted: Option<String>,
-    /// For each objective of the plan: the contributions of the rows of the series. Empty if
-    /// unknown: calls then count as independent of each other.
+    /// Contributions of the rows of the series to each objective of the plan. Empty if unknown:
+    /// calls then count as independent of each other.
     pub blocks: Vec<Blocks>,
-    /// Scope of the intervals: all checks if the run may end early (`--until-sure`), else one.
+    /// Scope of the intervals: all checks if the run may end early (`--until-sure`), otherwise one.
     pub looks: Looks,
 }
 
 impl Measurement {
-    /// The time in which the window's arrivals fell due: the base of the intended and the offered
-    /// load.
+    /// Returns the time in which the window's arrivals fell due: the base of the intended and the
+    /// offered load.
     pub fn due_span(&self) -> Nanos {
         self.intended_span.unwrap_or(self.window)
     }
 
-    /// The time base of throughput: the window or, if longer, the time that the rate takes for the
-    /// calls. n calls span n - 1 gaps, and their rate is that of n gaps.
+    /// Returns the time base of throughput: the window or, if longer, the time that the rate takes
+    /// for the calls. n calls span n - 1 gaps, and their rate is that of n gaps.
     pub fn rate_span(&self) -> Nanos {
         self.window.max(self.due_span())
     }

@@ -81,7 +81,7 @@ impl Model {
         }
     }
 
-    /// The oldest arrival stops waiting: dropped, timed out or abandoned.
+    /// Ends the wait of the oldest arrival: dropped, timed out or abandoned.
     fn leave_queue(&mut self) {
         let intended = self.queue.remove(0);
         match self.random.below(3) {
@@ -160,7 +160,7 @@ fn merged<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Snapshot {
     total
 }
 
-/// All counts of a snapshot, as text.
+/// Formats all counts of a snapshot as text.
 fn digest(snapshot: &Snapshot) -> String {
     let s = snapshot;
     let hists = [

@@ -52,7 +52,7 @@ impl Spread {
         other.iter().for_each(|(class, count)| self.add(class, count));
     }
 
-    /// The non-empty classes, in rising order, each with its count.
+    /// Returns the non-empty classes, in rising order, each with its count.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(class, count)| (class, u64::from(*count)))
@@ -69,14 +69,14 @@ impl Spread {
         self.counts.iter().all(|count| *count == 0)
     }
 
-    /// The class of a time.
+    /// Returns the class of a time.
     pub fn class(time: Nanos) -> usize {
         let place = (time.0.max(1) as f64 / LOWEST).log10() * PER_DECADE;
         // a power of ten belongs to the class that it ends, however its logarithm is rounded
         ((place - 1e-9).ceil() as usize).clamp(1, SPREAD_CLASSES) - 1
     }
 
-    /// Lower and upper end of a class, in seconds.
+    /// Returns the lower and upper end of a class, in seconds.
     pub fn ends_s(class: usize) -> (f64, f64) {
         let end = |class: usize| LOWEST * 1e-9 * 10_f64.powf(class as f64 / PER_DECADE);
         (end(class), end(class + 1))

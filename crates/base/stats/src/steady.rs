@@ -1,4 +1,4 @@
-//! Steady state: is the measurement uniform, or did it change over time?
+//! Steady state: whether the measurement is uniform or changed over time.
 
 use crate::Second;
 use crate::interval::middle;
@@ -27,7 +27,7 @@ pub struct Drift {
     pub rows: usize,
 }
 
-/// Which figure drifted.
+/// Figure that drifted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drifting {
     ResponseP50,
@@ -35,14 +35,14 @@ pub enum Drifting {
 }
 
 impl Drift {
-    /// last / first − 1.
+    /// Returns last / first − 1.
     pub fn change(&self) -> f64 {
         self.last / self.first - 1.0
     }
 }
 
-/// The drift test: over the rows of the measured window, the median response time or the throughput
-/// has a monotonic trend (Mann-Kendall, p ≤ [`DRIFT_P_MAX`]) and changed by at least
+/// Returns the drift test: over the rows of the measured window, the median response time or the
+/// throughput has a monotonic trend (Mann-Kendall, p ≤ [`DRIFT_P_MAX`]) and changed by at least
 /// [`DRIFT_CHANGE_MIN`] from the first third of the rows to the last. Both conditions are needed:
 /// in a long run a negligible trend is significant, and in a short one chance makes large changes.
 /// Returns the larger change if both figures drift; `None` also for fewer than [`DRIFT_ROWS_MIN`]
@@ -103,9 +103,9 @@ pub struct Trend {
     pub p_value: f64,
 }
 
-/// The Mann-Kendall test for a monotonic trend (Mann, Econometrica 13, 1945; Kendall, Rank
-/// Correlation Methods, 1975), by the normal approximation with corrections for continuity and
-/// for ties. `None` for fewer than three values, all equal values, or values that are not finite.
+/// Computes the Mann-Kendall test for a monotonic trend (Mann, Econometrica 13, 1945; Kendall, Rank
+/// Correlation Methods, 1975), by the normal approximation with corrections for continuity and for
+/// ties. `None` for fewer than three values, all equal values, or values that are not finite.
 /// Compares every pair: the caller bounds the length.
 pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     if values.len() < 3 || values.iter().any(|value| !value.is_finite()) {
@@ -130,10 +130,10 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     Some(Trend { score, p_value })
 }
 
-/// The Theil-Sen estimate of a slope (Theil, Indagationes Mathematicae 12, 1950; Sen, Journal of
-/// the American Statistical Association 63, 1968): the median of the slopes between all pairs of
-/// points `(x, y)` with different x, in units of y per unit of x. `None` without such a pair, or if
-/// a value is not finite. Examines every pair: the caller limits their number.
+/// Returns the Theil-Sen estimate of a slope (Theil, Indagationes Mathematicae 12, 1950; Sen,
+/// Journal of the American Statistical Association 63, 1968): the median of the slopes between all
+/// pairs of points `(x, y)` with different x, in units of y per unit of x. `None` without such a
+/// pair, or if a value is not finite. Examines every pair: the caller limits their number.
 pub fn theil_sen(points: &[(f64, f64)]) -> Option<f64> {
     let mut slopes = Vec::new();
     for (index, (x, y)) in points.iter().enumerate() {

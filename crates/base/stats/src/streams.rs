@@ -12,7 +12,7 @@ pub const GRPC_MESSAGES_MAX: usize = 16;
 pub struct GrpcTally {
     /// Complete responses by status code.
     pub statuses: BTreeMap<u32, u64>,
-    /// Of these, responses without a gRPC status; their code is derived from the HTTP status.
+    /// Responses among them without a gRPC status; their code is derived from the HTTP status.
     pub unsent: u64,
     /// Messages of statuses other than OK, each after the name of its status; at most
     /// [`GRPC_MESSAGES_MAX`].
@@ -29,7 +29,7 @@ impl GrpcTally {
         }
     }
 
-    /// Responses with the status OK; `None` without any response.
+    /// Returns the number of responses with the status OK; `None` without any response.
     pub fn ok_count(&self) -> Option<u64> {
         let any = !self.statuses.is_empty();
         any.then(|| self.statuses.get(&0).copied().unwrap_or(0))
@@ -57,15 +57,15 @@ impl GrpcTally {
 /// Tokens that a stream of a language model reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUsage {
-    /// Tokens of the response, and of the request, or `None` if the stream does not report them.
+    /// Tokens of the response, and of the request; `None` if the stream does not report them.
     pub output: Option<u64>,
     pub input: Option<u64>,
 }
 
-/// Tokens of whole streams.
+/// Tokens of complete streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenTally {
-    /// Tokens of the responses; of a stream that does not report them, its events with content.
+    /// Tokens of the responses; for a stream that does not report them, its events with content.
     pub output: u64,
     /// Tokens of the requests, as far as reported.
     pub input: u64,
@@ -127,7 +127,8 @@ pub struct StreamTally {
     pub held_back: u64,
     /// Time from the instant a message of a bidirectional stream was due to its answer.
     pub answer: Hist,
-    /// Zero unless the streams are those of language models, whose events are those with content.
+    /// Tokens; zero unless the streams are those of language models, whose events are those with
+    /// content.
     pub tokens: TokenTally,
     /// Figures by step; empty without journeys.
     pub steps: BTreeMap<u32, StepStreams>,
@@ -195,7 +196,7 @@ pub struct SecondStreams {
 }
 
 impl StreamTally {
-    /// The events of an interval; `None` without events.
+    /// Returns the events of an interval; `None` without events.
     pub fn interval(&self) -> Option<SecondStreams> {
         let any = self.events > 0 || !self.first.is_empty() || !self.gap.is_empty();
         any.then(|| SecondStreams {
@@ -229,7 +230,7 @@ impl StreamMarks {
 pub enum StreamEnd {
     /// The response is complete.
     Whole,
-    /// The response was cut short, or was not a good one.
+    /// The response was truncated, or was not a good one.
     Failed,
     TimedOut,
 }
@@ -262,7 +263,7 @@ impl StreamTally {
         marks.last = now;
     }
 
-    /// A stream ended at `now`.
+    /// Records that a stream ended at `now`.
     pub fn end(&mut self, marks: StreamMarks, end: StreamEnd, due: Nanos, now: Nanos) {
         if let Some(step) = marks.step {
             let step = self.steps.entry(step).or_default();
@@ -290,7 +291,7 @@ impl StreamTally {
         }
     }
 
-    /// A whole stream with `events` events.
+    /// Records a complete stream with `events` events.
     fn end_whole(&mut self, marks: &StreamMarks, events: u64) {
         self.whole += 1;
         let reported = marks.usage.and_then(|usage| usage.output);
@@ -317,7 +318,8 @@ mod tests {
         assert!(off * 500 <= wanted.0, "{found:?} for {wanted:?}");
     }
 
-    /// Due at 1,000 ms; events at 1,100, then two at once at 1,140, and one at 1,200.
+    /// Returns a stream due at 1,000 ms; events at 1,100, then two at once at 1,140, and one at
+    /// 1,200.
     fn one(end: StreamEnd, at: Nanos) -> StreamTally {
         let (mut streams, mut marks) = (StreamTally::default(), StreamMarks::default());
         streams.add(&mut marks, 0, ms(1_000), ms(1_050));

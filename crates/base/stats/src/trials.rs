@@ -39,13 +39,14 @@ impl Trials {
         self.ln_error(share, looks) <= TAIL.ln()
     }
 
-    /// Probability that the true share is below `share`: of all such answers, at most the rest is
-    /// wrong.
+    /// Returns the probability that the true share is below `share`: of all such answers, at most
+    /// the rest is wrong.
     pub(crate) fn probability_below(self, share: f64, looks: Looks) -> f64 {
         1.0 - self.ln_error(share, looks).exp()
     }
 
-    /// Logarithm of the probability of an error if the true share is taken to be below `share`.
+    /// Returns the logarithm of the probability of an error if the true share is taken to be below
+    /// `share`.
     fn ln_error(self, share: f64, looks: Looks) -> f64 {
         let (found, missing) = (self.found, self.of - self.found);
         if !(share > 0.0 && share < 1.0) || missing <= 0.0 {
@@ -70,7 +71,7 @@ impl Trials {
         self.found * share.ln() + (self.of - self.found) * (-share).ln_1p()
     }
 
-    /// The shares that are not excluded: an interval of 95 %, at any time or once.
+    /// Returns the shares that are not excluded: an interval of 95 %, at any time or once.
     pub(crate) fn interval(self, looks: Looks) -> (f64, f64) {
         let search = |mut inside: f64, mut outside: f64, excluded: &dyn Fn(f64) -> bool| {
             for _ in 0..60 {
@@ -93,13 +94,14 @@ fn ln_beta(a: f64, b: f64) -> f64 {
     ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
-/// Logarithm of the regularized incomplete beta function I(x; a, b).
+/// Returns the logarithm of the regularized incomplete beta function I(x; a, b).
 fn ln_beta_share(a: f64, b: f64, x: f64) -> f64 {
     ln_beta_part(a, b, x) - ln_beta(a, b)
 }
 
-/// Logarithm of the incomplete beta function: the integral of t^(a-1) (1-t)^(b-1) from 0 to `x`.
-/// statrs has it without the logarithm, and stops after 140 terms: too few for a million calls.
+/// Returns the logarithm of the incomplete beta function: the integral of t^(a-1) (1-t)^(b-1) from
+/// 0 to `x`. statrs has it without the logarithm, and stops after 140 terms: too few for a million
+/// calls.
 fn ln_beta_part(a: f64, b: f64, x: f64) -> f64 {
     let front = a * x.ln() + b * (-x).ln_1p();
     if x < (a + 1.0) / (a + b + 2.0) {
@@ -110,7 +112,8 @@ fn ln_beta_part(a: f64, b: f64, x: f64) -> f64 {
     whole + (-(rest - whole).exp().min(1.0)).ln_1p()
 }
 
-/// Continued fraction of the incomplete beta function by Lentz's method (DLMF 8.17.22).
+/// Evaluates the continued fraction of the incomplete beta function by Lentz's method (DLMF
+/// 8.17.22).
 fn fraction(a: f64, b: f64, x: f64) -> f64 {
     const TERMS_MAX: u32 = 20_000;
     const TINY: f64 = 1e-300;

@@ -63,7 +63,7 @@ pub enum State {
 impl State {
     pub const ALL: [State; 3] = [State::Valid, State::Degraded, State::Invalid];
 
-    /// `VALID`, `DEGRADED`, `INVALID`.
+    /// Returns `VALID`, `DEGRADED` or `INVALID`.
     pub fn id(self) -> &'static str {
         match self {
             State::Valid => "VALID",
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-/// One reason why a run is not fully valid.
+/// Reason why a run is not fully valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     pub id: CauseId,
@@ -81,7 +81,7 @@ pub struct Cause {
     pub figure: f64,
     /// The figure as text, with its threshold.
     pub text: String,
-    /// One sentence of advice.
+    /// Advice, in one sentence.
     pub advice: String,
 }
 
@@ -153,13 +153,14 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Calls of the measured phase that were presented to the server: due, and neither dropped nor
-/// ended while they waited for a connection. Service times are of issued calls only.
+/// Returns the number of calls of the measured phase that were presented to the server: due, and
+/// neither dropped nor ended while they waited for a connection. Service times are of issued calls
+/// only.
 pub fn offered(total: &Snapshot) -> u64 {
     total.counts.due.saturating_sub(refused(total) + total.counts.lost)
 }
 
-/// Calls that this client never issued.
+/// Returns the calls that this client never issued.
 fn refused(total: &Snapshot) -> u64 {
     let died_waiting = total.counts.done().saturating_sub(total.service.count());
     total.counts.dropped + died_waiting
@@ -250,7 +251,7 @@ pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurem
     verdict.state = verdict.state.max(state);
 }
 
-/// The cause for an objective that is met by fewer calls than its interval needs.
+/// Returns the cause for an objective that is met by fewer calls than its interval needs.
 fn unsure(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
     let unsure = ruling.unsure?;
     Some(Cause {
@@ -261,7 +262,7 @@ fn unsure(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
     })
 }
 
-/// `2.4 times`, `200 times`: a factor with two digits.
+/// Formats `2.4 times`, `200 times`: a factor with two digits.
 fn times(factor: f64, round: fn(f64) -> f64) -> String {
     let unit = 10_f64.powf(factor.max(1.0).log10().floor() - 1.0);
     let shown = round(factor / unit) * unit;
@@ -272,7 +273,7 @@ fn times(factor: f64, round: fn(f64) -> f64) -> String {
     }
 }
 
-/// The cause for an objective that lacks samples; `None` where lateness leaves it undecided.
+/// Returns the cause for an objective that lacks samples; `None` if lateness leaves it undecided.
 fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
     let (count, why, advice) = match ruling.undecided? {
         Undecided::Lateness => return None,
@@ -328,7 +329,7 @@ fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
     })
 }
 
-/// `p99.9` of 0.999; `max` of 1.
+/// Formats `p99.9` of 0.999; `max` of 1.
 pub fn quantile_name(q: f64) -> String {
     if q >= 1.0 {
         return "max".to_owned();
@@ -384,7 +385,7 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
-/// The same for each of several loads, whose arrivals do not compensate for each other.
+/// Returns the cause for several loads, whose arrivals do not compensate for each other.
 fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     let total = &evidence.measurement.total;
     let shares = total.scenarios.iter().enumerate();
@@ -408,7 +409,7 @@ fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
-/// Sessions that were not started because a feeder had no row left for them.
+/// Returns the cause for sessions that were not started because a feeder had no row left for them.
 fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
     let started = evidence.measurement.total.sessions.started;
     let made = started.saturating_sub(evidence.without_row);
@@ -426,7 +427,7 @@ fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
-/// The client's own lateness, if it can change the answer: INVALID.
+/// Returns the client's own lateness, if it can change the answer: INVALID.
 fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
     let measurement = evidence.measurement;
     let ruled = evidence.objectives.iter().zip(rulings(evidence.objectives, measurement));
@@ -464,8 +465,9 @@ fn undecided(objective: &Objective, ruling: &Ruling) -> Cause {
     }
 }
 
-/// The sentence on the printed quantile, up to `highest`, with the largest possible share of
-/// lateness, and that share, if it is above the bound. The p99 counts whether it is printed or not.
+/// Returns the sentence on the printed quantile, up to `highest`, with the largest possible share
+/// of lateness, and that share, if it is above the bound. The p99 counts whether it is printed or
+/// not.
 fn doubtful(evidence: &Evidence<'_>, highest: f64) -> Option<(String, f64)> {
     let doubt = Doubt::of(&evidence.measurement.total)?;
     let printed = evidence.quantiles.iter().copied().filter(|q| *q <= highest);
@@ -495,7 +497,7 @@ fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
     Some(Cause { id: CauseId::Lag, figure, text, advice })
 }
 
-/// Results that the path's lateness could change.
+/// Returns the results that the path's lateness could change.
 fn path_answer(evidence: &Evidence<'_>, path: &PathFacts) -> PathAnswer {
     let measurement = evidence.measurement;
     let late = late_both_ways(path).as_secs_f64();

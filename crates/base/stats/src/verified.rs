@@ -5,7 +5,7 @@ use sample::WrongBody;
 /// Maximum number of wrong bodies kept as examples.
 pub const WRONG_BODIES_MAX: usize = 8;
 
-/// Compared bodies, and examples of wrong ones: their number is counted among the failures.
+/// Compared bodies, and examples of wrong ones, whose number is counted among the failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Bodies that were compared with their targets'.
@@ -15,7 +15,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// A wrong body.
+    /// Counts a wrong body.
     pub fn add(&mut self, wrong: WrongBody) {
         if self.wrong.len() < WRONG_BODIES_MAX {
             self.wrong.push(wrong);

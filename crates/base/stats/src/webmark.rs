@@ -15,15 +15,15 @@ pub struct Weighted {
 }
 
 impl Weighted {
-    /// T in seconds.
+    /// Returns T in seconds.
     pub fn total_s(&self) -> f64 {
         self.weight * self.setup_s + self.exchange_s
     }
 }
 
-/// The weighted response time of `calls` that succeeded; their times from sending to the end sum to
-/// `exchange_sum`, over `established` connections whose set-ups took `setup_sum` in total. Failed
-/// connects belong to neither. `None` without calls.
+/// Returns the weighted response time of `calls` that succeeded; their times from sending to the
+/// end sum to `exchange_sum`, over `established` connections whose set-ups took `setup_sum` in
+/// total. Failed connects belong to neither. `None` without calls.
 ///
 /// T = (Σ set-up + Σ R) / calls: WebMark's formula where all connections carry equally many calls,
 /// and the only form that adds up over connections that do not.
@@ -51,7 +51,7 @@ pub fn weighted_response(
 pub const CONFORMING_BPS: f64 = 320_000.0;
 
 /// Returns whether a connection was above the threshold: `bytes` received over its open time less
-/// the user's think time. `None` if it cannot be judged, because it received nothing.
+/// the user's think time. `None` if it cannot be judged, because it received no bytes.
 pub fn conforms(bytes: u64, open: Nanos, think: Nanos, threshold_bps: f64) -> Option<bool> {
     let busy_s = (open - think).as_secs_f64();
     (bytes > 0).then_some(bytes as f64 * 8.0 > threshold_bps * busy_s)

@@ -67,7 +67,7 @@ fn scott_s_bins_narrow_with_the_cube_root() {
     assert_eq!(scott_width(&[1.0, 1.0]), None);
 }
 
-/// Against the definition, in a stack that is moved by hand.
+/// Compares with the definition, in a stack that is moved by hand.
 #[test]
 fn depths_in_the_stack_are_those_of_a_stack() {
     let mut stream = Seed(2).stream(Purpose::Simulation, 0);

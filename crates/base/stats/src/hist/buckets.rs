@@ -30,7 +30,7 @@ pub(super) struct BucketCounts {
     total: u64,
 }
 
-/// The number of the bucket that counts a value in nanoseconds; it may be beyond the last one.
+/// Returns the index of the bucket for a value in nanoseconds; it may be beyond the last one.
 #[inline]
 pub(super) const fn bucket(value: u64) -> usize {
     let units = value >> UNIT_BITS;
@@ -39,7 +39,7 @@ pub(super) const fn bucket(value: u64) -> usize {
     ((group as usize) << HALF_BITS) + (units >> group) as usize
 }
 
-/// The lowest value that a bucket counts, and how many values it counts.
+/// Returns the lowest value that a bucket counts, and how many values it counts.
 const fn span(bucket: usize) -> (u64, u64) {
     let group = (bucket >> HALF_BITS).saturating_sub(1);
     let units = (bucket - (group << HALF_BITS)) as u64;
@@ -47,7 +47,7 @@ const fn span(bucket: usize) -> (u64, u64) {
     (units << bits, 1 << bits)
 }
 
-/// The lowest and the highest value that a bucket counts.
+/// Returns the lowest and the highest value that a bucket counts.
 pub(super) const fn ends(bucket: usize) -> (u64, u64) {
     let (low, width) = span(bucket);
     (low, low + (width - 1))
@@ -91,7 +91,7 @@ impl BucketCounts {
         self.add(bucket(value), count);
     }
 
-    /// A row beyond the last counts as [`HIGH`].
+    /// Counts a value; a bucket beyond the last counts as [`HIGH`].
     pub(super) fn add(&mut self, row: usize, count: u64) {
         let place = &mut self.counts[if row < BUCKETS { row } else { bucket(HIGH) }];
         *place = place.saturating_add(count);
@@ -124,13 +124,14 @@ impl BucketCounts {
         self.total == 0
     }
 
-    /// The non-empty buckets, in order, each with its count.
+    /// Returns the non-empty buckets, in order, each with its count.
     pub(super) fn rows(&self) -> impl Iterator<Item = (usize, u64)> {
         let rows = self.counts.iter().copied().enumerate();
         rows.filter(|(_, count)| *count > 0)
     }
 
-    /// The bucket of the `rank`-th recording, counted from 1; the last bucket of all beyond the total.
+    /// Returns the bucket of the `rank`-th recording, counted from 1; the last bucket of all beyond
+    /// the total.
     pub(super) fn at_rank(&self, rank: u64) -> usize {
         let mut sum = 0_u64;
         let reached = self.counts.iter().position(|count| {
@@ -140,7 +141,7 @@ impl BucketCounts {
         reached.unwrap_or(BUCKETS - 1)
     }
 
-    /// The lowest value of the first non-empty bucket, and the highest of the last.
+    /// Returns the lowest value of the first non-empty bucket, and the highest of the last.
     pub(super) fn extremes(&self) -> Option<(u64, u64)> {
         let first = self.counts.iter().position(|count| *count > 0)?;
         let last = self.counts.iter().rposition(|count| *count > 0)?;
@@ -158,7 +159,7 @@ impl BucketCounts {
         self.rows().fold(0.0, |sum, (row, count)| sum + middle(row) as f64 * count as f64 / total)
     }
 
-    /// Σ count · (middle − mean)² over the buckets.
+    /// Returns Σ count · (middle − mean)² over the buckets.
     pub(super) fn squares(&self, mean: f64) -> f64 {
         self.rows().map(|(row, count)| (middle(row) as f64 - mean).powi(2) * count as f64).sum()
     }
@@ -181,7 +182,7 @@ impl BucketCounts {
     }
 }
 
-/// The value that represents all of a bucket.
+/// Returns the value that represents all of a bucket.
 fn middle(bucket: usize) -> u64 {
     let (low, width) = span(bucket);
     low + width / 2

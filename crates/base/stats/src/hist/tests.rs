@@ -12,14 +12,14 @@ fn recorded(values: &[u64]) -> Hist {
     hist
 }
 
-/// The bucket of a value: 512 ns wide at the least (the largest power of two within a
+/// Checks the bucket of a value: 512 ns wide at the least (the largest power of two within a
 /// microsecond), one thousandth of the value at the most.
 fn same_bucket(found: Nanos, value: u64) -> bool {
     let width = 512.max(value / 1000);
     found.0.abs_diff(value) < width && (value > 0 || found.is_zero())
 }
 
-/// A handful of values whose ranks binary fractions get wrong: 0.55 · 100 is 55.00000000000001.
+/// Values whose ranks come out wrong in binary fractions: 0.55 · 100 is 55.00000000000001.
 #[test]
 fn quantiles_of_a_hundred_values_have_their_exact_rank() {
     let values: Vec<u64> = (1..=100).map(|ms| ms * 1_000_000).collect();

@@ -17,18 +17,18 @@ pub struct Ruling {
     /// Value in the unit of [`Objective::bound`], including the client's lateness; NaN without
     /// samples.
     pub figure: f64,
-    /// `None` if a figure describes only the calls that were made: a maximum, a rate, a share with
-    /// a bound of 0.
+    /// Interval; `None` if the figure describes only the calls that were made: a maximum, a rate, a
+    /// share with a bound of 0.
     pub interval: Option<FigureInterval>,
-    /// The figure without the client's lateness. For a part of a run this is a lower bound. `None`
-    /// if lateness is no part of the figure or was not recorded.
+    /// Figure without the client's lateness; a lower bound for a part of a run. `None` if lateness
+    /// is no part of the figure or was not recorded.
     pub without_lag: Option<f64>,
     /// The whole interval keeps the bound, or no call is beyond it: see [`Ruling::unsure`].
     pub met: bool,
     /// Set if the objective is met because no call is beyond its bound, by fewer calls than the
     /// interval needs.
     pub unsure: Option<Unsure>,
-    /// The reason why there is no answer.
+    /// Reason why there is no answer.
     pub undecided: Option<Undecided>,
 }
 
@@ -48,7 +48,7 @@ pub struct Unsure {
 pub const SURE: f64 = 1.0 - TAIL;
 
 impl Unsure {
-    /// `with a probability of only 63 % (368 calls reach 97.5 %)`.
+    /// Formats `with a probability of only 63 % (368 calls reach 97.5 %)`.
     pub fn text(&self) -> String {
         let percent = (100.0 * self.probability).floor();
         let needed = show::count(self.needed);
@@ -72,7 +72,7 @@ pub struct FigureInterval {
 }
 
 impl FigureInterval {
-    /// The ends with their units: `95 % interval 18.2 ms to 21.0 ms`.
+    /// Formats the ends with their units: `95 % interval 18.2 ms to 21.0 ms`.
     pub fn text(&self, metric: Metric) -> String {
         let [low, high] = [self.low, self.high].map(|end| Some(end).filter(|end| end.is_finite()));
         let range = metric.show_range(low, high);
@@ -87,8 +87,8 @@ pub enum Undecided {
     Lateness,
     /// Too few samples: even if none is beyond the bound, they decide nothing.
     FewSamples { count: u64, needed: u64 },
-    /// The interval contains the bound. `longer`: how many times as long a run would probably decide
-    /// it, 1 or more; `None` if the figure is too near the bound to say.
+    /// The interval contains the bound. `longer`: factor on the length of a run that would probably
+    /// decide it, 1 or more; `None` if the figure is too near the bound to estimate it.
     Interval { longer: Option<f64> },
     /// No call of the measured phase. `warm_up`: calls of the same part in the warm-up.
     NoSamples { warm_up: u64 },
@@ -150,8 +150,8 @@ impl Objective {
         Ruling { figure, interval, without_lag, met, unsure, undecided }
     }
 
-    /// The probability that the objective is met if no call is beyond the bound and none failed;
-    /// `None` below 1 / (1 - q) independent calls.
+    /// Returns the probability that the objective is met if no call is beyond the bound and none
+    /// failed; `None` below 1 / (1 - q) independent calls.
     fn none_beyond(&self, figures: &Figures, blocks: &Blocks, looks: Looks) -> Option<Unsure> {
         let upper = matches!(self.op, Op::Below | Op::AtMost);
         let (beyond, of, tail, effect) = match figures.samples(self.metric) {
@@ -183,8 +183,8 @@ impl Objective {
         Some(Unsure { probability, needed })
     }
 
-    /// Returns true if runs may end as soon as this objective is decided: its figure has an interval
-    /// that holds at any time.
+    /// Returns true if runs may end as soon as this objective is decided: its figure has an
+    /// interval that holds at any time.
     pub fn is_sequential(&self) -> bool {
         match self.metric {
             Metric::ResponseMean => false,
@@ -215,7 +215,7 @@ impl Objective {
         }
     }
 
-    /// Why the interval contains the bound.
+    /// Returns why the interval contains the bound.
     fn lacks_samples(&self, figures: &Figures, interval: FigureInterval) -> Undecided {
         /// Beyond this factor the extrapolation is worthless.
         const LONGER_MAX: f64 = 1_000.0;
@@ -256,20 +256,22 @@ impl Objective {
         Undecided::Interval { longer: Some(longer) }
     }
 
-    /// The reason why there is no figure; `None` if every call failed, which misses the objective.
+    /// Returns why there is no figure; `None` if every call failed, which misses the objective.
     fn without_samples(&self, snapshot: &Snapshot, figures: &Figures) -> Option<Undecided> {
         let none_failed = figures.counts.unsuccessful() == 0;
         none_failed.then(|| Undecided::NoSamples { warm_up: self.warm_up_calls(snapshot) })
     }
 
-    /// The part that the objective names; `None` means the run, which a single target is.
+    /// Returns the part that the objective names; `None` for the run, which is also a single
+    /// target.
     fn part(&self, snapshot: &Snapshot) -> Option<&SubjectRows> {
         let rows = self.of.as_ref().map(|subject| &subject.rows);
         let single = snapshot.targets.is_empty();
         rows.filter(|rows| !(single && matches!(rows, SubjectRows::Targets(_))))
     }
 
-    /// Calls of the warm-up: of the run, or of the part that the objective names.
+    /// Returns the number of calls of the warm-up: of the run, or of the part that the objective
+    /// names.
     fn warm_up_calls(&self, snapshot: &Snapshot) -> u64 {
         match self.part(snapshot) {
             Some(SubjectRows::Targets(rows)) => {
@@ -287,8 +289,8 @@ impl Objective {
         }
     }
 
-    /// The figure less the client's lateness; of a part a lower bound, because lateness is recorded
-    /// for the whole run only.
+    /// Returns the figure less the client's lateness; of a part a lower bound, because lateness is
+    /// recorded for the whole run only.
     fn without_lag(&self, snapshot: &Snapshot, figures: &Figures) -> Option<f64> {
         let response = snapshot.without_lag()?;
         let Some(part) = self.part(snapshot) else {
@@ -310,7 +312,7 @@ impl Objective {
         Some(lowest.as_secs_f64())
     }
 
-    /// Returns true if a figure keeps the bound; NaN keeps none.
+    /// Returns true if a figure keeps the bound; NaN keeps no bound.
     pub(super) fn holds(&self, figure: f64) -> bool {
         match self.op {
             Op::Below => figure < self.bound,
@@ -321,8 +323,8 @@ impl Objective {
     }
 }
 
-/// The interval of a quantile of response times, as an objective on it has. `blocks`: the same
-/// calls in the order of time.
+/// Returns the interval of a quantile of response times, as an objective on it has. `blocks`: the
+/// same calls in the order of time.
 pub fn quantile_interval(times: &Hist, quantile: f64, blocks: &Blocks) -> Option<FigureInterval> {
     let wanted = quantile > 0.0 && quantile < 1.0 && !times.is_empty();
     let test =
@@ -330,7 +332,7 @@ pub fn quantile_interval(times: &Hist, quantile: f64, blocks: &Blocks) -> Option
     wanted.then(|| test.interval(times.quantile(quantile).as_secs_f64()))
 }
 
-/// Number of calls that show a share below `tail` if none of them is found.
+/// Returns the number of calls that show a share below `tail` if none of them is beyond.
 fn calls_needed(tail: f64, effect: f64, looks: Looks) -> u64 {
     let reaches = |of: u64| Trials::new(0, of, effect).is_below(tail, looks);
     let (mut too_few, mut needed) = (0, 1_u64);
@@ -357,9 +359,9 @@ struct QuantileTest<'a> {
 }
 
 impl QuantileTest<'_> {
-    /// Dependence is measured among the calls beyond the value, three quarters and half of it: a
-    /// value that no call exceeds shows nothing, but calls near it do. Numbers of the plan are
-    /// counted by block at the bound only.
+    /// Returns the design effect. Dependence is measured among the calls beyond the value, and
+    /// beyond three quarters and half of it: a value that no call exceeds shows nothing, but calls
+    /// near it do. Numbers of the plan are counted by block at the bound only.
     fn effect(&self, value: f64) -> f64 {
         let Samples::Times(_) = self.samples else {
             return self.blocks.effect(|block| (block.found, block.of));
@@ -379,7 +381,7 @@ impl QuantileTest<'_> {
         Trials::new(of - self.samples.within(value, true), of, self.effect(value))
     }
 
-    /// `figure`: the quantile itself.
+    /// Returns the interval. `figure`: the quantile itself.
     fn interval(&self, figure: f64) -> FigureInterval {
         let values = self.samples.values();
         let tail = 1.0 - self.quantile;
@@ -400,8 +402,8 @@ impl QuantileTest<'_> {
     }
 }
 
-/// The interval of a mean by Student's t, with the greater variance: of independent calls or of the
-/// blocks.
+/// Returns the interval of a mean by Student's t, with the greater variance: of independent calls
+/// or of the blocks.
 fn mean_interval(times: &Hist, blocks: &Blocks) -> FigureInterval {
     let count = times.count();
     let mean = times.mean().as_secs_f64();

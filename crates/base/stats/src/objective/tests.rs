@@ -103,8 +103,8 @@ fn a_part_may_be_a_pattern_of_urls() {
     }
 }
 
-/// Ten calls in a window of 2 s: eight succeed in 10..80 ms, one times out at 5 s (after the
-/// window), one fails; two more are dropped.
+/// Returns ten calls in a window of 2 s: eight succeed in 10..80 ms, one times out at 5 s (after
+/// the window), one fails; two more are dropped.
 fn figures() -> Figures {
     let start = Nanos::SECOND;
     let mut recorder = Recorder::new(1, (start, start + Nanos::from_secs(2)));
@@ -164,7 +164,7 @@ fn nothing_measured_keeps_no_bound() {
     }
 }
 
-/// `count` calls of 10 ms, of which the last `beyond` took 1 s; the warm-up ends at 1 s.
+/// Returns `count` calls of 10 ms, of which the last `beyond` took 1 s; the warm-up ends at 1 s.
 fn calls(count: u64, beyond: u64) -> Snapshot {
     let start = Nanos::SECOND;
     let mut recorder = Recorder::new(2, (start, start + Nanos::from_secs(2)));
@@ -175,7 +175,7 @@ fn calls(count: u64, beyond: u64) -> Snapshot {
     *recorder.now
 }
 
-/// A call of a target: due at `due`, issued at `issued`, answered `took_ms` later.
+/// Records a call of a target: due at `due`, issued at `issued`, answered `took_ms` later.
 fn one(recorder: &mut Recorder, target: u32, due: Nanos, issued: Nanos, took_ms: u64) {
     recorder.due(due);
     recorder.issued(due, issued);
@@ -312,8 +312,8 @@ fn a_part_that_was_only_called_in_the_warm_up_is_undecided() {
     assert_eq!(ruled("first: p99<50ms", &failed), (false, None));
 }
 
-/// 400 calls of each of two targets that took 10 ms; the last `late` of the first one were issued
-/// 250 ms late.
+/// Returns 400 calls of each of two targets that took 10 ms; the last `late` of the first one were
+/// issued 250 ms late.
 fn late(late: u64) -> Snapshot {
     let due = Nanos::SECOND;
     let mut recorder = Recorder::new(2, (due, due + Nanos::from_secs(2)));

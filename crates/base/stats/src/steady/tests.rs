@@ -3,7 +3,7 @@ use crate::Counts;
 use proptest::prelude::*;
 use units::{Purpose, Seed};
 
-/// One-second rows with these throughputs and p50s in ms.
+/// Returns one-second rows with these throughputs and p50s in ms.
 fn rows(figures: impl IntoIterator<Item = (u64, f64)>) -> Vec<Second> {
     let row = |(at, (done, p50_ms)): (usize, (u64, f64))| Second {
         at_s: at as f64,

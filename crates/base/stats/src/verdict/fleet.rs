@@ -32,8 +32,8 @@ fn named<'a>(
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Agents with calls of unknown outcome. A lost arrival is not offered: many of them alone make the
-/// run INVALID.
+/// Returns the cause for agents with calls of unknown outcome. A lost arrival is not offered: many
+/// of them make the run INVALID.
 pub(super) fn agent_lost(evidence: &Evidence<'_>) -> Option<Cause> {
     let fleet = evidence.fleet?;
     let gone = || fleet.agents.iter().filter(|agent| agent.lost > 0 || agent.lost_at_s.is_some());

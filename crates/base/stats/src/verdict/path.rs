@@ -24,12 +24,12 @@ pub struct PathAnswer {
     pub turned: Option<String>,
 }
 
-/// Delay of a response by the lateness of the path: once for each direction.
+/// Returns the delay of a response by the lateness of the path: once for each direction.
 pub fn late_both_ways(facts: &PathFacts) -> Nanos {
     facts.late_p99 + facts.late_p99
 }
 
-/// INVALID `path-overload`: packets that no model lost.
+/// Returns INVALID `path-overload`: packets that no model lost.
 pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
     (facts.overflowed > 0).then(|| Cause {
         id: CauseId::PathOverload,
@@ -45,9 +45,10 @@ pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
     })
 }
 
-/// DEGRADED `path-late`: the path was slower than configured, by enough to change the answer: the
-/// usual round trip is longer, or the p99, or an objective was missed because of it. Delays of a
-/// few packets in a hundred change none of these, and are reported only among the facts.
+/// Returns DEGRADED `path-late`: the path was slower than configured, by enough to change the
+/// answer: the usual round trip is longer, or the p99, or an objective was missed because of it.
+/// Delays of a few packets in a hundred change none of these, and are reported only among the
+/// facts.
 pub fn path_late(facts: &PathFacts, answer: Option<&PathAnswer>) -> Option<Cause> {
     let text = usual(facts).or_else(|| match answer {
         Some(answer) => turned(facts, answer),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Counts, Hist, Second};
 
-/// 10 s of 1,000 calls per second that took 10 ms each and slipped 20 µs: no cause.
+/// Returns 10 s of 1,000 calls per second that took 10 ms each and slipped 20 µs: no cause.
 fn good() -> Measurement {
     let mut measurement = Measurement {
         window: Nanos::from_secs(10),
@@ -32,7 +32,7 @@ fn row(at: u64, done: u64, p50_ms: u64) -> Second {
 
 const QUANTILES: &[f64] = &[0.5, 0.9, 0.99, 0.999, 1.0];
 
-/// The verdict as text: the state, then `id figure: text` and the advice per cause.
+/// Returns the verdict as text: the state, then `id figure: text` and the advice per cause.
 fn judged(evidence: &Evidence<'_>) -> String {
     let verdict = judge(&Evidence { quantiles: QUANTILES, ..evidence.clone() });
     let mut out = verdict.state.id().to_owned();
@@ -118,8 +118,8 @@ fn sessions_are_offered_as_sessions() {
     assert_eq!(tally.offered_share(), Some(0.98));
 }
 
-/// 10,000 response times of 10 ms, of which the last 200 took `late_ms` because the client was as
-/// much later.
+/// Returns 10,000 response times of 10 ms, of which the last 200 took `late_ms` because the client
+/// was late by that time.
 fn late(late_ms: u64) -> Measurement {
     let mut measurement = good();
     let total = &mut measurement.total;

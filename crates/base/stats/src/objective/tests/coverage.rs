@@ -10,7 +10,7 @@ const CALLS: u64 = 1_000;
 /// Rows of a run, and of a run that may end early.
 const ROWS: usize = 10;
 const ROWS_MAX: usize = 40;
-/// Runs of each case.
+/// Number of runs of each case.
 const RUNS: u64 = 60;
 
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Server {
         Nanos::from_secs_f64(ms / 1e3)
     }
 
-    /// A row of the series.
+    /// Returns a row of the series.
     fn row(&mut self) -> Hist {
         let mut row = Hist::new();
         (0..CALLS).for_each(|_| row.record(self.next()));
@@ -103,13 +103,13 @@ fn snapshot(times: &Hist) -> Snapshot {
     snapshot
 }
 
-/// An objective on a quantile with this bound in seconds.
+/// Returns an objective on a quantile with this bound in seconds.
 fn objective(quantile: f64, bound: f64) -> Objective {
     let objective = Objective::parse("p99<1s").expect("an objective");
     Objective { metric: Metric::Response(quantile), bound, ..objective }
 }
 
-/// The quantile of very many calls, in seconds.
+/// Returns the quantile of very many calls, in seconds.
 fn truth(calls: Calls, quantile: f64) -> f64 {
     let mut all = Hist::new();
     for seed in 0..60 {
@@ -159,8 +159,8 @@ fn coverage(calls: Calls, quantile: f64, runs: u64) -> Coverage {
     found
 }
 
-/// For runs that may end after every row: shares that end as met and as missed, and the mean number
-/// of rows. `bound`: in shares of the true quantile.
+/// Returns, for runs that may end after every row, the shares that end as met and as missed, and
+/// the mean number of rows. `bound`: in shares of the true quantile.
 fn until_sure(calls: Calls, quantile: f64, bound: f64, runs: u64) -> (f64, f64, f64) {
     let objective = objective(quantile, bound * truth(calls, quantile));
     let (mut met, mut missed, mut rows) = (0.0, 0.0, 0.0);

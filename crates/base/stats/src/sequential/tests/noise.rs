@@ -6,11 +6,11 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt::Write as _;
 use units::{Purpose, Seed, Stream};
 
-/// Blocks of a gate.
+/// Number of blocks of a gate.
 const BLOCKS_MAX: usize = 40;
 /// Blocks of the fixed design.
 const FIXED: usize = 12;
-/// Gates of each row.
+/// Number of gates of each row.
 const GATES: u64 = 2_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +82,7 @@ impl Machine {
         }
     }
 
-    /// A block in an order that a coin decides; B is `effect` above A.
+    /// Returns a block in an order that a coin decides; B is `effect` above A.
     fn block(&mut self, effect: f64) -> Block {
         let a_first = self.random.below(2) == 0;
         let mut block = Block::default();
@@ -163,7 +163,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// The rows of docs/measuring.md.
+/// Prints the rows of docs/measuring.md.
 fn documented(rows: &str) {
     let page = include_str!("../../../../../../docs/measuring.md");
     for row in rows.lines() {
