@@ -1,5 +1,6 @@
-//! The contracts between the pure worker and the world. Two drivers keep them: `reactor` (sockets
-//! and the monotonic clock) and `sim` (virtual time). Layer 1: traits and plain data only.
+//! The interfaces between the pure worker and its environment. Two drivers implement them:
+//! `reactor` (sockets and the monotonic clock) and `sim` (virtual time). Layer 1: traits and plain
+//! data only.
 #![forbid(unsafe_code)]
 
 mod borrowed;
@@ -15,7 +16,7 @@ use units::Nanos;
 /// short ones.
 pub const READ_SIZE: usize = (68 << 10) + 512;
 
-/// A worker's own number for a connection; the driver maps it to whatever it holds.
+/// A worker's own number for a connection, which the driver maps to its own object.
 pub type Slot = u32;
 
 /// Destination of a connection.
@@ -23,8 +24,7 @@ pub type Slot = u32;
 pub enum Peer {
     Tcp(SocketAddr),
     Unix(PathBuf),
-    /// Datagrams to and from one address. They are sent and received by [`Io::send`] and
-    /// [`Io::receive`].
+    /// Datagrams to and from one address, sent and received by [`Io::send`] and [`Io::receive`].
     Udp(SocketAddr),
     /// A QUIC connection to a server whose certificate is for `name`. It carries [`streams`].
     Quic {
@@ -51,7 +51,7 @@ impl std::fmt::Display for Peer {
 }
 
 impl Peer {
-    /// The address, if the slot has one.
+    /// Returns the address, if the slot has one.
     pub fn address(&self) -> Option<SocketAddr> {
         match self {
             Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => Some(*address),
@@ -66,15 +66,14 @@ impl Peer {
 pub struct OpenOptions {
     /// Local address to bind to.
     pub bind: Option<IpAddr>,
-    /// Local port, even if an earlier connection still lingers on it; chosen by the kernel when
-    /// `None`.
+    /// Local port, even if an earlier connection still lingers on it; `None` if the kernel chooses.
     pub port: Option<u16>,
     pub nodelay: bool,
-    /// Size in bytes; the kernel's default when `None`.
+    /// Size in bytes; `None` for the kernel's default.
     pub send_buffer: Option<u32>,
     pub recv_buffer: Option<u32>,
-    /// Requests may be sent before the handshake completes, if the transport performs the handshake
-    /// itself.
+    /// True if requests may be sent before the handshake completes, if the transport performs the
+    /// handshake itself.
     pub early: bool,
     /// The user whose TLS sessions are resumed, if the transport performs the handshake (QUIC) and
     /// each user has its own sessions.
@@ -83,7 +82,7 @@ pub struct OpenOptions {
     /// [`streams`].
     pub bare: bool,
     /// For QUIC: makes a hand-made connection, among whose packets the worker can send its own. The
-    /// bytes describe deviations of the handshake, as in [`streams::PieceKind::Shake`]; empty: a
+    /// bytes describe deviations of the handshake, as in [`streams::PieceKind::Shake`]; empty for a
     /// usual connection.
     pub by_hand: Option<Vec<u8>>,
 }
@@ -91,7 +90,7 @@ pub struct OpenOptions {
 /// Options for closing a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// FIN: the orderly end.
+    /// Closed in order by FIN.
     Orderly,
     /// RST: SO_LINGER of zero, so that no TIME_WAIT is left.
     Reset,
@@ -113,34 +112,34 @@ pub struct Ready {
     pub slot: Slot,
     /// Bytes, the end of the stream or an error can be read.
     pub readable: bool,
-    /// A pending connect is decided, or a write that would have blocked can go on.
+    /// A pending connect is decided, or a write that blocked can continue.
     pub writable: bool,
     /// The peer has closed its side, or the connection broke: read until that shows, because no
     /// further event will report it.
     pub ended: bool,
 }
 
-/// The world as one worker sees it. Every call concerns the worker's own connections only.
+/// Environment of one worker. Every call concerns only the worker's own connections.
 ///
 /// Contract: after `open`, the worker may `write` at once. `write` on a connection whose connect is
 /// still pending returns `WouldBlock` and is followed by a writable event, or by `Failed`. `read`
 /// of `Ok(0)` is the end of the stream; a `read` or `take` shorter than the buffer has drained the
 /// socket. After `close` no event for that slot is reported until it is opened again.
 pub trait Io {
-    /// The monotonic clock.
+    /// Returns the monotonic clock.
     fn now(&mut self) -> Nanos;
 
     /// Starts a connection. `Err` when not even that could be done (descriptors, ports).
     fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError>;
 
-    /// Writes bytes; returns how many were accepted (at least one). Without bytes it checks whether
+    /// Writes bytes; returns how many were accepted (at least one). Without bytes, checks whether
     /// the connection is open.
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError>;
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError>;
 
-    /// Like `read`, and returns where in `buffer` the bytes are. A driver that has them in its own
-    /// buffer, at least as long as this one, may swap the buffers instead of copying.
+    /// Reads like `read`, and returns where in `buffer` the bytes are. A driver that has them in
+    /// its own buffer, at least as long as this one, may swap the buffers instead of copying.
     fn take(&mut self, slot: Slot, buffer: &mut Box<[u8]>) -> Result<Range<usize>, IoError> {
         self.read(slot, buffer).map(|count| 0..count)
     }
@@ -182,23 +181,23 @@ pub trait Io {
         None
     }
 
-    /// Number of connections opened since the last call that carry the connections of the worker,
-    /// if several share one.
+    /// Returns the number of connections opened since the last call that carry the connections of
+    /// the worker, if several share one.
     fn carriers(&mut self) -> u64 {
         0
     }
 
-    /// Description of the failure that the last call for this slot reported, by the system or QUIC;
-    /// `None` if only its class is known. Call it before the slot is closed.
+    /// Returns the description of the failure that the last call for this slot reported, by the
+    /// system or QUIC; `None` if only its class is known. Must be called before the slot is closed.
     fn why(&mut self, _slot: Slot) -> Option<String> {
         None
     }
 
-    /// Waits until something is ready or until `until`; may return early with nothing. Clears
+    /// Waits until something is ready or until `until`; may return early with an empty list. Clears
     /// `ready`, then fills it.
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>);
 
-    /// Time spent spinning in `wait` since the start: burnt on purpose, not by work.
+    /// Returns the time spent spinning in `wait` since the start: burnt on purpose, not by work.
     fn spin(&self) -> Nanos {
         Nanos::ZERO
     }
@@ -217,7 +216,7 @@ pub struct TlsError {
 
 /// One TLS session without I/O: bytes in, bytes out.
 pub trait TlsSession: std::fmt::Debug + Send {
-    /// Takes all of `ciphertext` in and appends what it decrypts to `plaintext`. Answers to the
+    /// Consumes all of `ciphertext` and appends the decrypted bytes to `plaintext`. Replies of the
     /// handshake wait in [`TlsSession::drain`]. An alert or a broken record is an error.
     fn feed(&mut self, ciphertext: &[u8], plaintext: &mut Vec<u8>) -> Result<(), TlsError>;
 
@@ -249,32 +248,32 @@ pub trait TlsSession: std::fmt::Debug + Send {
     /// Queues our own close_notify.
     fn close(&mut self);
 
-    /// Negotiated parameters; `None` during the handshake.
+    /// Returns negotiated parameters; `None` during the handshake.
     fn facts(&self) -> Option<TlsFacts>;
 
-    /// The verify_data of our own Finished message (RFC 5246 section 7.4.9): renegotiation must
-    /// repeat it (RFC 5746 section 3.5). `None` during the handshake, and for sessions without
+    /// Returns the verify_data of our own Finished message (RFC 5246 section 7.4.9): renegotiation
+    /// must repeat it (RFC 5746 section 3.5). `None` during the handshake, and for sessions without
     /// exposed keys.
     fn finished(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Encrypts a fragment as one record of any type (RFC 5246 section 6.2.1). Returns whether it
-    /// was done: only a session with exposed keys can, after its handshake.
+    /// Encrypts a fragment as one record of any type (RFC 5246 section 6.2.1). Returns whether that
+    /// was possible: only a session with exposed keys can, after its handshake.
     fn send_record(&mut self, _kind: u8, _fragment: &[u8]) -> bool {
         false
     }
 }
 
-/// Makes sessions; one per worker, so that it need not be shared between threads.
+/// Creates sessions; one per worker, so that it need not be shared between threads.
 pub trait TlsFactory {
-    /// A new client session for `server_name` (SNI and certificate check).
+    /// Returns a new client session for `server_name` (SNI and certificate check).
     ///
     /// # Errors
     /// Fails if the name is neither a DNS name nor an address.
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError>;
 
-    /// The same for a user that resumes only its own sessions.
+    /// Creates a session for a user that resumes only its own sessions.
     ///
     /// # Errors
     /// Fails like [`TlsFactory::session`].

@@ -16,7 +16,7 @@ pub const HEAD: usize = 16;
 /// Kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
-    /// Bytes of it, in order; the first opens it.
+    /// Bytes of the stream, in order; the first ones open it.
     Data = 0,
     /// The sender abandons the stream (RESET_STREAM); the payload is a code.
     Reset = 1,
@@ -25,13 +25,13 @@ pub enum PieceKind {
     /// From the driver: bytes that waited for the peer's stream limit are being sent. No payload.
     Opened = 3,
     /// From the driver, once, before anything else: the number of streams that the peer initially
-    /// allows, as a code. It concerns no stream.
+    /// permits, as a code. It concerns no stream.
     Allowed = 4,
     /// To the driver: the code with which to close the connection, when it is closed. From the
     /// driver, last: the code with which the peer closed it, plus [`TRANSPORT`] for QUIC's own
     /// codes. Belongs to no stream.
     Close = 5,
-    /// Without a connection: a raw datagram, in either direction. Also to the driver of a crafted
+    /// Without a connection, a raw datagram in either direction. Also to the driver of a crafted
     /// connection, in addition to its packets. Belongs to no stream.
     Datagram = 6,
     /// To the driver, without a connection: a datagram with an Initial packet to be created (RFC
@@ -39,25 +39,28 @@ pub enum PieceKind {
     /// [`INITIAL_OPTIONS`], and frames that precede everything else.
     Initial = 7,
     /// From the driver, if no connection is established: a sent datagram, as far as it was kept;
-    /// its stream is the size of the whole.
+    /// its stream is the size of the whole datagram.
     Sent = 8,
-    /// To the driver, of a connection that is made by hand: a packet of it. The payload is two bytes of
-    /// [`PACKET_OPTIONS`], and frames (RFC 9000 section 19), which need not be ones that a client may send.
+    /// To the driver of a hand-made connection: a packet. The payload is two bytes of
+    /// [`PACKET_OPTIONS`], and frames (RFC 9000 section 19), which may be ones that a client must
+    /// not send.
     Packet = 9,
-    /// To the driver, the same: a packet that touches one of the server's limits. The payload is its place among
-    /// [`LIMITS`] as a code; it concerns its stream where the limit is a stream's.
+    /// To the driver of a hand-made connection: a packet that reaches one of the server's limits.
+    /// The payload is its place among [`LIMITS`] as a code; it concerns its stream if the limit is
+    /// a stream's.
     Limit = 10,
     /// To the driver, the same: the following packets are sent from another local port. No payload.
     Port = 11,
-    /// From the driver, the same: a received QUIC frame. Its stream is the frame's type, or one of
-    /// the numbers of [`FRAMES`] that are not types; the payload follows the type.
+    /// From the driver of a hand-made connection: a received QUIC frame. Its stream is the frame's
+    /// type, or one of the numbers of [`FRAMES`] that are not types; the payload follows the type.
     Frame = 12,
-    /// To the driver, the same: handshake options. They are known before the connection is opened,
-    /// by [`crate::OpenOptions::by_hand`]; the piece itself does nothing. The payload is two bytes
-    /// of [`SHAKE_OPTIONS`], and transport parameters to append to the usual ones.
+    /// To the driver of a hand-made connection: handshake options. They are known before the
+    /// connection is opened, by [`crate::OpenOptions::by_hand`]; the piece itself has no effect.
+    /// The payload is two bytes of [`SHAKE_OPTIONS`], and transport parameters to append to the
+    /// usual ones.
     Shake = 13,
-    /// To the driver, the same: bytes of our ClientHello in Initial packets, from the offset given
-    /// as stream to the one before the payload's.
+    /// To the driver of a hand-made connection: bytes of our ClientHello in Initial packets, from
+    /// the offset given as stream to the one before the payload's.
     Hello = 14,
     /// To the driver, the same: something is done. The payload is its place among [`ACTIONS`] as a code.
     Action = 15,
@@ -152,7 +155,7 @@ pub const OLD: u16 = 512;
 pub const LATE: u16 = 1024;
 pub const WITH_TOKEN: u16 = 2048;
 
-/// Limits of the server's (RFC 9000 sections 4.1 and 4.6), and what is sent about them.
+/// Limits of the server (RFC 9000 sections 4.1 and 4.6), and the frames sent about them.
 pub const LIMITS: [&str; 6] = [
     // the last byte of the stream that the server permits, and the one after it
     "stream-edge",
@@ -261,13 +264,13 @@ pub const SHORT_ID: u16 = 16;
 /// protocol: codes have 62 bits.
 pub const TRANSPORT: u64 = 1 << 63;
 
-/// The head of a piece.
+/// Header of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub kind: PieceKind,
     /// The stream ends with this piece.
     pub last: bool,
-    /// Bytes of the payload.
+    /// Length of the payload in bytes.
     pub length: u32,
     pub stream: u64,
 }
@@ -344,12 +347,12 @@ pub fn put_data(out: &mut Vec<u8>, stream: u64, bytes: &[u8], last: bool) {
 /// Maximum size of one piece's payload in bytes.
 pub const PIECE_MAX: usize = 1 << 30;
 
-/// The code that is a piece's payload.
+/// Returns the code that is a piece's payload.
 pub fn code(payload: &[u8]) -> Option<u64> {
     payload.try_into().ok().map(u64::from_be_bytes)
 }
 
-/// Parses pieces incrementally, however they are cut.
+/// Parses pieces incrementally, however they are split.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cutter {
     head: [u8; HEAD],
@@ -382,17 +385,17 @@ impl Cutter {
         Ok(taken)
     }
 
-    /// The current piece; `None` if its header is incomplete.
+    /// Returns the current piece; `None` if its header is incomplete.
     pub fn current(&self) -> Option<Head> {
         self.current
     }
 
-    /// The part of its payload that the input contains.
+    /// Returns the part of its payload that the input contains.
     pub fn payload<'a>(&self, input: &'a [u8]) -> &'a [u8] {
         &input[..input.len().min(self.left as usize)]
     }
 
-    /// Consumes this many bytes of the payload. Returns true if the piece is complete and the next
+    /// Consumes this number of payload bytes. Returns true if the piece is complete and the next
     /// one starts.
     pub fn pass(&mut self, count: usize) -> bool {
         self.left -= count as u32;

@@ -5,14 +5,14 @@ use units::Nanos;
 /// Length and hash of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BodyPrint {
-    /// Length in bytes, decoded if that was requested; `None` if unknown beforehand.
+    /// Length in bytes, decoded if that was requested; `None` if unknown in advance.
     pub length: Option<u64>,
     /// XXH3 of 128 bits with seed 0, as `xxh128sum` prints it.
     pub hash: u128,
 }
 
 impl BodyPrint {
-    /// Returns whether a body with this fingerprint can be the one known by the other.
+    /// Returns whether a body with this fingerprint can be the one that the other describes.
     #[inline]
     pub fn fits(&self, other: &BodyPrint) -> bool {
         let lengths = match (self.length, other.length) {
@@ -35,7 +35,7 @@ impl std::fmt::Display for BodyPrint {
 /// A response whose body differs from its target's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WrongBody {
-    /// When the call ended, from the start of the measured phase; zero before.
+    /// End of the call, from the start of the measured phase; zero before.
     pub at: Nanos,
     /// Row of the requested target.
     pub target: u32,

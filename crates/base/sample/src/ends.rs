@@ -3,14 +3,14 @@
 use crate::FailureClass;
 use units::Nanos;
 
-/// The record of one connection, created at its end. An instant that was never reached is zero.
+/// Record of one connection, created at its end. An instant that was never reached is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionRecord {
-    /// Number of the user or session for which it was opened; `None` if for any.
+    /// Number of the user or session for which it was opened; `None` for any.
     pub user: Option<u64>,
-    /// When the connect started.
+    /// Start of the connect.
     pub opened: Nanos,
-    /// When the first request could be sent: after the TLS handshake, if any.
+    /// Instant from which the first request could be sent: after the TLS handshake, if any.
     pub established: Nanos,
     pub closed: Nanos,
     /// Complete responses received on it.
@@ -19,11 +19,11 @@ pub struct ConnectionRecord {
     pub class: Option<FailureClass>,
 }
 
-/// The record of one session, made once, when it is over.
+/// Record of one session, created when it is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionRecord {
     pub index: u64,
-    /// When the session was due, and when its last outcome was known.
+    /// Due instant of the session, and instant at which its last outcome was known.
     pub intended: Nanos,
     pub ended: Nanos,
     /// Whole responses that it got, and connections that were opened for it.

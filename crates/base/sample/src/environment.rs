@@ -1,15 +1,15 @@
 //! The machine and the program that measured, as far as they are known.
 
 /// Facts that a reader needs to judge or repeat a measurement. Plain data: gathered by `host`,
-/// printed by `report`. What is not known is empty or zero, and is not printed.
+/// printed by `report`. Unknown facts are empty or zero, and are not printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// The machine's own name.
+    /// Name of the machine.
     pub host: String,
     /// System, release and architecture: `Linux 6.18.44 x86_64`.
     pub kernel: String,
     pub cpu_model: String,
-    /// Cores that are online, whether or not this process may use them.
+    /// Number of cores that are online, whether or not this process may use them.
     pub cores: u32,
     /// Main memory in bytes.
     pub memory_bytes: u64,

@@ -36,7 +36,7 @@ macro_rules! classes {
             pub const ALL: &[FailureClass] = &[$(FailureClass::$name,)*];
             pub const COUNT: usize = Self::ALL.len();
 
-            /// Stable name for reports and JSON.
+            /// Returns a stable name for reports and JSON.
             pub fn id(self) -> &'static str {
                 match self { $(FailureClass::$name => $id,)* }
             }
@@ -45,7 +45,7 @@ macro_rules! classes {
                 match self { $(FailureClass::$name => Blame::$blame,)* }
             }
 
-            /// One sentence of explanation for the user.
+            /// Returns one sentence of explanation for the user.
             pub fn explain(self) -> &'static str {
                 match self { $(FailureClass::$name => $text,)* }
             }
@@ -101,7 +101,7 @@ classes! {
 }
 
 impl FailureClass {
-    /// Short text for people: `connection refused`.
+    /// Returns a short text for people: `connection refused`.
     pub fn in_short(self) -> &'static str {
         use FailureClass as Class;
         match self {

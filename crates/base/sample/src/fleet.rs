@@ -23,7 +23,7 @@ pub struct RefusedFacts {
     pub foreign: u64,
     /// Messages of another run or step.
     pub late: u64,
-    /// Received before.
+    /// Messages received a second time.
     pub replayed: u64,
 }
 
@@ -104,8 +104,8 @@ pub struct AgentFacts {
     /// Calls that it presented to the server, and arrivals with an unknown outcome.
     pub offered: u64,
     pub lost: u64,
-    /// When the agent was lost, in seconds from the start of the measured phase; `None` if it was
-    /// not.
+    /// Time at which the agent was lost, in seconds from the start of the measured phase; `None` if
+    /// it was not.
     pub lost_at_s: Option<f64>,
     /// How its part ended: `done`, `dead-man`, `failed`, or the reason of its loss.
     pub ending: String,
@@ -121,14 +121,14 @@ pub struct AgentFacts {
     pub clock_drift_s: f64,
     /// Lateness of its first call, in seconds by its own clock; NaN without a call.
     pub first_call_s: f64,
-    /// `VALID`, `DEGRADED`, `INVALID` by its own evidence; empty if it reported none.
+    /// `VALID`, `DEGRADED` or `INVALID` by its own evidence; empty if it reported none.
     pub state: String,
     /// Causes of the agent's verdict, by name.
     pub causes: Vec<String>,
 }
 
 impl FleetFacts {
-    /// Worker threads of all agents.
+    /// Returns the worker threads of all agents.
     pub fn workers(&self) -> u32 {
         self.agents.iter().map(|agent| agent.workers).sum()
     }
@@ -138,13 +138,14 @@ impl FleetFacts {
         self.agents.iter().map(|agent| agent.lost).sum()
     }
 
-    /// Maximum possible error of the clocks.
+    /// Returns the maximum possible error of the clocks.
     pub fn clock_bound_max(&self) -> Nanos {
         self.agents.iter().map(|agent| agent.clock_bound).max().unwrap_or_default()
     }
 
-    /// Range of the agents' lateness of their first call, in seconds, each by its own clock: the
-    /// spread of their starts, in addition to the clock bounds. `None` with fewer than two.
+    /// Returns the range of the agents' lateness of their first call, in seconds, each by its own
+    /// clock: the spread of their starts, in addition to the clock bounds. `None` with fewer than
+    /// two.
     pub fn start_spread_s(&self) -> Option<f64> {
         let firsts = self.agents.iter().map(|agent| agent.first_call_s);
         let (mut low, mut high, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0);

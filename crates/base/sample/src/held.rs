@@ -29,7 +29,8 @@ pub struct HeldFacts {
 }
 
 impl HeldFacts {
-    /// Adds another worker's. The median of both is that of the worker with more closed ones.
+    /// Adds the connections of another worker. The median of both is that of the worker with more
+    /// closed ones.
     pub fn add(&mut self, other: &HeldFacts) {
         let (ended, more) = (self.ended(), other.ended());
         if more > 0 {
@@ -48,7 +49,7 @@ impl HeldFacts {
         self.setup = self.setup.max(other.setup);
     }
 
-    /// Number closed by the server.
+    /// Returns the number closed by the server.
     pub fn ended(&self) -> u64 {
         self.closed + self.reset
     }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// Counted over connections; adds up.
+/// Counts over connections, which add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http2Facts {
-    /// Streams opened, and the maximum outstanding on one connection.
+    /// Number of opened streams, and maximum outstanding on one connection.
     pub streams: u64,
     pub streams_peak: u64,
-    /// The smallest SETTINGS_MAX_CONCURRENT_STREAMS of a peer (RFC 9113 section 6.5.2); 2^32 − 1 is
-    /// "no limit". `None` without SETTINGS.
+    /// Smallest SETTINGS_MAX_CONCURRENT_STREAMS of a peer (RFC 9113 section 6.5.2); 2^32 − 1 is "no
+    /// limit". `None` without SETTINGS.
     pub streams_max: Option<u32>,
     /// Requests that the peer reported as unprocessed; each was retried or abandoned.
     pub refused: u64,
@@ -25,7 +25,7 @@ pub struct Http2Facts {
     /// PING frames of our side, and those that the peer acknowledged.
     pub pings_sent: u64,
     pub pings_answered: u64,
-    /// Bytes of names and values of fields, and what their compression made of them.
+    /// Bytes of names and values of fields, before and after compression.
     pub fields_sent: u64,
     pub coded_sent: u64,
     pub fields_received: u64,
@@ -58,12 +58,12 @@ const CODES: [&str; 14] = [
     "HTTP_1_1_REQUIRED",
 ];
 
-/// The name of an error code in the standard; one that it does not know as a number.
+/// Returns the name of an error code in the standard; an unknown code as a number.
 pub fn http2_code_name(code: u32) -> String {
     CODES.get(code as usize).map_or_else(|| format!("{code:#x}"), |name| (*name).to_owned())
 }
 
-/// The code with this name, as returned by [`http2_code_name`].
+/// Returns the code with this name, as returned by [`http2_code_name`].
 pub fn http2_code(name: &str) -> Option<u32> {
     let known = CODES.iter().position(|known| *known == name).map(|code| code as u32);
     known.or_else(|| u32::from_str_radix(name.strip_prefix("0x")?, 16).ok())
@@ -107,12 +107,12 @@ impl Http2Facts {
         }
     }
 
-    /// Keeps why a connection was broken off, as far as there is room.
+    /// Keeps the reason why a connection was broken off, if there is room.
     pub fn add_violation(&mut self, why: &str, count: u64) {
         add_bounded(&mut self.violations, why, count);
     }
 
-    /// Keeps the debug data of a GOAWAY, as far as there is room.
+    /// Keeps the debug data of a GOAWAY, if there is room.
     pub fn add_goaway_reason(&mut self, why: &str, count: u64) {
         add_bounded(&mut self.goaway_reasons, why, count);
     }

@@ -4,10 +4,10 @@ use crate::TlsFacts;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Counted over connections; adds up.
+/// Counts over connections, which add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http3Facts {
-    /// Streams with requests that were opened, and the most that were outstanding on one connection.
+    /// Number of opened request streams, and maximum outstanding on one connection.
     pub streams: u64,
     pub streams_peak: u64,
     /// The least number of streams that a server allowed to begin with
@@ -21,7 +21,7 @@ pub struct Http3Facts {
     pub resets: BTreeMap<u64, u64>,
     /// Connections that the peer ended by GOAWAY: a graceful shutdown sends it twice.
     pub goaways: u64,
-    /// Bytes of names and values of fields, and what their compression made of them.
+    /// Bytes of names and values of fields, before and after compression.
     pub fields_sent: u64,
     pub coded_sent: u64,
     pub fields_received: u64,
@@ -32,7 +32,7 @@ pub struct Http3Facts {
     pub migration: MigrationFacts,
 }
 
-/// QUIC's figures.
+/// Figures of QUIC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuicFacts {
     /// Connections with a completed handshake, and those of them that resumed a session.
@@ -80,7 +80,7 @@ pub struct MigrationFacts {
 pub struct EarlyFacts {
     pub sent: u64,
     pub accepted: u64,
-    /// The server would not read them; they were sent again when the handshake was over.
+    /// Calls that the server refused to read; they were sent again after the handshake.
     pub rejected: u64,
     /// Responses of 425 (Too Early, RFC 8470 section 5.2), after each of which its call was asked again.
     pub too_early: u64,
@@ -120,12 +120,12 @@ const NAMES: [&str; 17] = [
 ];
 const FIRST: u64 = 0x100;
 
-/// The same names from 0x200 on (RFC 9204 section 6).
+/// Names from 0x200 on (RFC 9204 section 6).
 const QPACK_NAMES: [&str; 3] =
     ["QPACK_DECOMPRESSION_FAILED", "QPACK_ENCODER_STREAM_ERROR", "QPACK_DECODER_STREAM_ERROR"];
 const QPACK_FIRST: u64 = 0x200;
 
-/// The name of an error code in the standards; one that they do not know as a number.
+/// Returns the name of an error code in the standards; an unknown code as a number.
 pub fn http3_code_name(code: u64) -> String {
     let of = |names: &[&'static str], first: u64| {
         let row = usize::try_from(code.checked_sub(first)?).ok()?;
@@ -135,7 +135,7 @@ pub fn http3_code_name(code: u64) -> String {
     known.map_or_else(|| format!("{code:#x}"), str::to_owned)
 }
 
-/// The code with this name, as returned by [`http3_code_name`].
+/// Returns the code with this name, as returned by [`http3_code_name`].
 pub fn http3_code(name: &str) -> Option<u64> {
     let of = |names: &[&str], first: u64| {
         names.iter().position(|known| *known == name).map(|row| row as u64 + first)
@@ -169,7 +169,7 @@ impl Http3Facts {
         self.migration.merge(&other.migration);
     }
 
-    /// Keeps why a connection was broken off, as far as there is room.
+    /// Keeps the reason why a connection was broken off, if there is room.
     pub fn add_violation(&mut self, why: &str, count: u64) {
         if let Some(sum) = self.violations.get_mut(why) {
             *sum += count;
@@ -220,7 +220,7 @@ impl MigrationFacts {
         self.calls_lost += other.calls_lost;
     }
 
-    /// A change was validated after this time.
+    /// Records that a change was validated after this time.
     pub fn add_validated(&mut self, took: Nanos) {
         let (validated, made) = (1, 0);
         let (time_sum, time_min, time_max) = (took, took, took);

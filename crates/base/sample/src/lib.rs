@@ -45,8 +45,8 @@ pub use sut::{Fullness, SutRow, SutSeries};
 pub use tokens::TokenFacts;
 use units::Nanos;
 
-/// One unit of work that falls due: the schedule computes index and instant, which are never read
-/// from a clock. It exists even if nothing is sent for it.
+/// Unit of work that becomes due: the schedule computes index and instant, which are never read
+/// from a clock. It exists even if no request is sent for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     pub index: u64,
@@ -56,7 +56,7 @@ pub struct Arrival {
 /// Outcome of an arrival. Exactly one per arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// A whole response that met every expectation.
+    /// Complete response that met every expectation.
     Succeeded,
     /// The response was unacceptable or missing; the class has the reason.
     Failed,
@@ -68,7 +68,7 @@ pub enum Outcome {
     Abandoned,
 }
 
-/// The record of one call, made once, when its outcome is known.
+/// Record of one call, created when its outcome is known.
 ///
 /// All instants are from the driver's monotonic clock; an instant that was not reached is zero.
 #[derive(Clone, Debug, Default)]
@@ -78,25 +78,26 @@ pub struct Sample {
     pub target: u32,
     /// Number of the user or session of the call; `None` in a plain open load.
     pub user: Option<u64>,
-    /// When the call was due.
+    /// Due instant of the call.
     pub intended: Nanos,
-    /// When the worker started on the call: lookup or connect, or, on an idle connection, the write
-    /// of the first request byte.
+    /// Instant at which the worker started on the call: lookup or connect or, on an idle
+    /// connection, the write of the first request byte.
     pub issued: Nanos,
-    /// When a connection became free for the call; `wait` = this − intended, `lag` = issued − this.
-    /// Over HTTP/3 it may be later than `issued`, if an issued call waited for a stream; then there
-    /// is no lag.
+    /// Instant at which a connection became free for the call; `wait` = this − intended, `lag` =
+    /// issued − this. Over HTTP/3 it may be later than `issued`, if an issued call waited for a
+    /// stream; then there is no lag.
     pub admitted: Nanos,
     /// When the first request byte was written.
     pub sent: Nanos,
-    /// When the last request byte was written; zero if the whole request was written at once.
+    /// Instant at which the last request byte was written; zero if the whole request was written at
+    /// once.
     pub written: Nanos,
     /// When the first byte of the response was read.
     pub first_byte: Nanos,
-    /// When the outcome was known.
+    /// Instant at which the outcome was known.
     pub done: Nanos,
-    /// Connect and handshake times, if this call opened the connection of its final response. For
-    /// connections that it left at a redirect only the totals have these times.
+    /// Connect and handshake times, if this call opened the connection of its final response.
+    /// Connections that it left at a redirect have these times only in the totals.
     pub connect: Option<Nanos>,
     pub tls: Option<Nanos>,
     /// Status code of the final response; 0 without one.
@@ -106,9 +107,9 @@ pub struct Sample {
     pub persistent: bool,
     /// Bytes of this call passed to the transport (plaintext).
     pub bytes_sent: u64,
-    /// Bytes of its responses, heads and framing included (plaintext).
+    /// Bytes of its responses, including heads and framing (plaintext).
     pub bytes_received: u64,
-    /// Of these, bytes of heads, and of trailers with the empty line that ends them (chunked
+    /// Bytes of heads among them, and of trailers with the empty line that ends them (chunked
     /// responses only).
     pub head_bytes: u64,
     pub trailer_bytes: u64,
@@ -127,7 +128,7 @@ pub struct CallRecord {
     /// The start of its response, head first; empty unless the run keeps responses.
     pub response: Vec<u8>,
     /// Note of the guide, if users are guided; otherwise the `protocol::grpc::Status` of a gRPC
-    /// call that ended with another status than expected.
+    /// call that ended with an unexpected status.
     pub note: Option<Note>,
 }
 

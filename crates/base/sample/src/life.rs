@@ -20,7 +20,7 @@ impl fmt::Display for Process {
     }
 }
 
-/// How a process ended.
+/// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The process exited by itself with this code.
@@ -53,7 +53,7 @@ const SIGNALS: [(u8, &str); 15] = [
 const FAULTS: [u8; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 impl Ending {
-    /// A wait status as the kernel packs it (wait(2)).
+    /// Returns a wait status as the kernel packs it (wait(2)).
     pub fn of_status(status: i32) -> Ending {
         let signal = (status & 0x7f) as u8;
         match signal {
@@ -94,8 +94,8 @@ impl fmt::Display for Ending {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
     pub process: Process,
-    /// No other independent process holds the listening socket any more: the server itself ended,
-    /// not one of its workers.
+    /// No other independent process holds the listening socket: the server itself ended, not one of
+    /// its workers.
     pub whole: bool,
     pub how: Ending,
 }
@@ -109,7 +109,7 @@ impl fmt::Display for Death {
     }
 }
 
-/// Ends of the same way together: the first of each, and how many there are.
+/// Combines ends of the same way: the first of each, and their number.
 pub fn together(deaths: &[Death]) -> Vec<(&Death, u64)> {
     let mut kinds: Vec<(&Death, u64)> = Vec::new();
     for death in deaths {
@@ -136,7 +136,7 @@ pub struct ServerState {
     /// Total number of threads of all these processes.
     pub threads: u64,
     pub descriptors: u64,
-    /// Resident.
+    /// Resident memory in bytes.
     pub memory_bytes: u64,
     /// Spent so far, also by workers that have ended.
     pub cpu: Nanos,

@@ -7,17 +7,17 @@ use units::Nanos;
 pub struct SocketCounts {
     /// Handshakes that succeeded.
     pub opened: u64,
-    /// Of these, connections that negotiated compression.
+    /// Number of connections among them that negotiated compression.
     pub compressed: u64,
-    /// Connections of HTTP/2 that carried them; 0 if each had its own.
+    /// HTTP/2 connections that carried them; 0 if each had its own.
     pub carriers: u64,
     /// Messages sent.
     pub sent: u64,
-    /// Whole messages received.
+    /// Complete messages received.
     pub received: u64,
-    /// Of these, messages that matched no outstanding message.
+    /// Messages among them that matched no outstanding message.
     pub unmatched: u64,
-    /// Of these, answers to messages that had timed out.
+    /// Answers among them to messages that had timed out.
     pub late: u64,
     /// Frames of the received messages.
     pub frames_received: u64,
@@ -88,7 +88,7 @@ impl SocketClose {
         }
     }
 
-    /// Side that ended it, as published.
+    /// Returns the side that ended it, as published.
     pub fn side(self) -> &'static str {
         match self {
             SocketClose::Client(_) => "client",
@@ -109,7 +109,7 @@ impl SocketClose {
     }
 }
 
-/// Outcome of a message that one member of a room published for all others. `due`: when it was due.
+/// Outcome of a message that one member of a room published for all others. `due`: its due instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FanOutEvent {
     /// A member received it; `in_order`: after all earlier messages that it has received.
@@ -122,7 +122,7 @@ pub enum FanOutEvent {
 }
 
 impl FanOutEvent {
-    /// When the message was due.
+    /// Returns the due instant of the message.
     pub fn due(self) -> Nanos {
         match self {
             FanOutEvent::Delivered { due, .. }

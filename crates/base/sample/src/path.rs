@@ -2,10 +2,10 @@
 
 use units::Nanos;
 
-/// The facts of one path, or of the paths of one population, over one measurement.
+/// Facts of one path, or of the paths of one population, over one measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathFacts {
-    /// The path as configured.
+    /// Path as configured.
     pub spec: String,
     pub seed: u64,
     /// Duration of the observation.
@@ -16,7 +16,7 @@ pub struct PathFacts {
     pub late_p50: Nanos,
     pub late_p99: Nanos,
     pub late_max: Nanos,
-    /// Share of the span for which the forwarder neither slept nor spun, 0..=1.
+    /// Share of the span in which the forwarder neither slept nor spun, 0..=1.
     pub busy: f64,
     /// Time for which it spun before due instants.
     pub spun: Nanos,
@@ -55,7 +55,7 @@ pub struct PathDirection {
 }
 
 impl PathDirection {
-    /// Share of received packets, copies included, that the path lost, 0..=1.
+    /// Returns the share of received packets, copies included, that the path lost, 0..=1.
     pub fn loss(&self) -> f64 {
         let came = self.arrived + self.duplicated;
         if came == 0 { 0.0 } else { self.lost() as f64 / came as f64 }
@@ -67,7 +67,7 @@ impl PathDirection {
 }
 
 impl PathFacts {
-    /// Packets received in both directions, over all kinds.
+    /// Returns the number of packets received in both directions, over all kinds.
     pub fn packets(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum()
     }
@@ -77,7 +77,8 @@ impl PathFacts {
         self.kinds.iter().map(|kind| kind.up.lost() + kind.down.lost()).sum()
     }
 
-    /// Share of handshakes of which it loses the SYN or its answer, 0..=1: the mean over the clients.
+    /// Returns the share of handshakes of which it loses the SYN or its answer, 0..=1: the mean
+    /// over the clients.
     pub fn handshake_loss(&self) -> f64 {
         let clients: f64 = self.kinds.iter().map(|kind| f64::from(kind.clients)).sum();
         let both = |kind: &PathKind| 1.0 - (1.0 - kind.up.loss()) * (1.0 - kind.down.loss());
@@ -85,7 +86,7 @@ impl PathFacts {
         sum / clients.max(1.0)
     }
 
-    /// The shortest configured round trip.
+    /// Returns the shortest configured round trip.
     pub fn rtt_min(&self) -> Nanos {
         self.kinds.iter().map(|kind| kind.rtt).min().unwrap_or_default()
     }

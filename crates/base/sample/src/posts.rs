@@ -7,13 +7,13 @@ pub struct PostFacts {
     pub answered: u64,
     /// POSTs that were sent and not answered as they should be: each may be in it.
     pub unanswered: u64,
-    /// Records of the log.
+    /// Number of records of the log.
     pub recorded: u64,
     /// Answered, and not in the log.
     pub missing: u64,
     /// POSTs that are in the log, but were never sent.
     pub unknown: u64,
-    /// The reason why there is no log to compare with.
+    /// Reason why there is no log for the comparison.
     pub trouble: Option<String>,
 }
 
@@ -23,7 +23,7 @@ impl PostFacts {
         self.trouble.is_none() && self.missing + self.unknown == 0
     }
 
-    /// Adds those of another run.
+    /// Adds the records of another run.
     pub fn add(&mut self, other: &PostFacts) {
         self.answered += other.answered;
         self.unanswered += other.unanswered;

@@ -14,7 +14,7 @@ pub struct Remark {
 pub enum Noticed {
     /// A capture found nothing; contains an excerpt of the searched text.
     Missed { capture: u32, example: String },
-    /// A check that is only counted; the difference if it was not met.
+    /// Result of a check that is only counted; the difference if it was not met.
     Checked { step: u32, difference: Option<String> },
     /// A response is not as its step expects it; the first difference.
     Differed { step: u32, difference: String },

@@ -8,7 +8,7 @@ pub struct StackFacts {
     pub sent: u64,
     pub received: u64,
     pub retransmitted: u64,
-    /// SYNs among them.
+    /// Number of SYNs among them.
     pub syn_retransmitted: u64,
     /// Retransmissions by a timer.
     pub timeouts: u64,
@@ -32,15 +32,15 @@ pub struct StackFacts {
     pub missed: u64,
     /// Packets received in batches.
     pub batched: u64,
-    /// A local address of ours that another host uses too.
+    /// Local address of ours that another host uses too.
     pub conflict: Option<AddressConflict>,
 }
 
-/// Another host on the link uses an address of ours.
+/// Address of ours that another host on the link uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressConflict {
     pub address: IpAddr,
-    /// His address of Ethernet.
+    /// Ethernet address of the other host.
     pub by: [u8; 6],
 }
 

@@ -13,13 +13,13 @@ pub struct SutSeries {
     pub descriptors_max: u64,
     /// Connections that may wait to be accepted, over the listeners of the target's ports.
     pub accept_queue_max: u64,
-    /// One row per second, in order.
+    /// Rows, one per second, in order.
     pub rows: Vec<SutRow>,
-    /// A sentence about unreadable items and the reason; empty if there are none.
+    /// Sentence about unreadable items and the reason; empty if there are none.
     pub trouble: String,
 }
 
-/// One interval of the watch.
+/// Interval of the watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SutRow {
     /// End of the interval in seconds from the start of the measured phase; negative in the
@@ -58,7 +58,7 @@ impl Fullness {
     /// A resource is called full from this share of it on.
     pub const FULL_MIN: f64 = 0.9;
 
-    /// Names of the resources that were full.
+    /// Returns the names of the resources that were full.
     pub fn full(&self) -> Vec<&'static str> {
         let full = |share: f64| share >= Fullness::FULL_MIN;
         let all = [
@@ -72,25 +72,26 @@ impl Fullness {
 }
 
 impl SutSeries {
-    /// Rows of the measured phase: those that end in it.
+    /// Returns the rows of the measured phase: those that end in it.
     pub fn measured(&self) -> impl Iterator<Item = &SutRow> {
         self.rows.iter().filter(|row| row.at_s > 0.0)
     }
 
-    /// Share of its cores that it used, as a mean over the measured phase, 0..=1; `None` when it is
-    /// not known.
+    /// Returns the share of its cores that it used, as a mean over the measured phase, 0..=1;
+    /// `None` when it is not known.
     pub fn cpu_share(&self) -> Option<f64> {
         let rows = self.measured().count();
         let busy: f64 = self.measured().map(|row| row.cpu_cores).sum();
         (rows > 0 && self.cores > 0.0).then(|| (busy / rows as f64 / self.cores).min(1.0))
     }
 
-    /// Connections that found no room in a listen queue, over the measured phase.
+    /// Returns the number of connections that found no room in a listen queue, over the measured
+    /// phase.
     pub fn listen_overflows(&self) -> u64 {
         self.measured().map(|row| row.listen_overflows).sum()
     }
 
-    /// Use of its resources in the measured phase.
+    /// Returns the use of its resources in the measured phase.
     pub fn fullness(&self) -> Fullness {
         let peak = |used: fn(&SutRow) -> u64, most: u64| {
             let peak = self.measured().map(used).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Token requests of a run, counted apart from its calls.
+//! Token requests of a run, counted separately from its calls.
 
 use units::Nanos;
 
@@ -20,7 +20,7 @@ pub struct TokenFacts {
 }
 
 impl TokenFacts {
-    /// Adds those of another run.
+    /// Adds the requests of another run.
     pub fn add(&mut self, other: &TokenFacts) {
         self.obtained += other.obtained;
         self.renewed += other.renewed;

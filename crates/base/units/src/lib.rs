@@ -1,5 +1,5 @@
 //! Durations, rates, sizes: one parser and one printer for the whole tool, and the splittable
-//! seeded generator. Layer 0: knows nothing of HTTP, sockets or statistics, and reads no clock.
+//! seeded generator. Layer 0: no HTTP, sockets or statistics, and no clock.
 #![forbid(unsafe_code)]
 
 mod hex;

@@ -1,13 +1,13 @@
 //! Growth of lists that may have hundreds of thousands of entries.
 
-/// Additional capacity for a full list of length `len`. By itself it would double, and with
-/// hundreds of thousands of connections half of its memory would be unused. Growing by an eighth
-/// copies each entry eight times in total.
+/// Returns the additional capacity for a full list of length `len`. By default a list doubles, and
+/// with hundreds of thousands of connections half of its memory would be unused. Growing by an
+/// eighth copies each entry eight times in total.
 pub fn room_for_more(len: usize) -> usize {
     if len < DOUBLED { len.max(4) } else { len / 8 }
 }
 
-/// Shorter lists double: saving an eighth of them is not worthwhile.
+/// Length below which lists double, because saving an eighth of them is not worthwhile.
 const DOUBLED: usize = 1_024;
 
 #[cfg(test)]

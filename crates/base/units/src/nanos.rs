@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// Nanoseconds: an instant on the monotonic clock of one process, or the span between two.
+/// Nanoseconds: an instant on the monotonic clock of one process, or the span between two instants.
 ///
 /// Subtraction saturates at zero: two instants that the kernel stamped out of order are "at the
 /// same time", never a span of 584 years.

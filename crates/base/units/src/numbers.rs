@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by number. The standard hasher resists keys chosen by an attacker at ten times the cost; these
-/// keys are our own numbers, or hashes already.
+/// Map by number. The standard hasher resists keys chosen by an attacker, at ten times the cost;
+/// these keys are our own numbers, or already hashes.
 pub type NumberMap<V> = HashMap<u64, V, BuildHasherDefault<NumberHasher>>;
 
 /// Multiplies by an odd constant and folds the halves (Fibonacci hashing), so that consecutive numbers

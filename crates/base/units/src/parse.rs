@@ -20,20 +20,20 @@ impl std::error::Error for ParseError {}
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(pub f64);
 
-/// A rate, or a linear change from one rate to another: `2000/s` or `100..2000/s`.
+/// Rate, or a linear change from one rate to another: `2000/s` or `100..2000/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSpan {
     pub from: Rate,
     pub to: Rate,
 }
 
-/// The longest duration that is understood: 100 years of 365 days. Sums of a few such spans and an
-/// instant still fit into [`Nanos`].
+/// Longest accepted duration: 100 years of 365 days. Sums of a few such spans and an instant still
+/// fit into [`Nanos`].
 pub const DURATION_MAX: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 
-/// `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`). Only zero may have no unit: a
-/// bare number means seconds in some tools and milliseconds in others. Spaces between the parts are
-/// allowed, so that the output of [`crate::show::duration`] is accepted.
+/// Parses `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`). Only zero may have no
+/// unit: a bare number means seconds in some tools and milliseconds in others. Spaces between the
+/// parts are permitted, so that the output of [`crate::show::duration`] is accepted.
 pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     let bad = |why: &str| {
         ParseError(format!("{} is not a duration: {why}; write one like {DURATIONS}", quoted(text)))
@@ -73,14 +73,14 @@ pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     }
 }
 
-/// `2000/s 120/m 10/h`, `2k/s`. Thousands may be grouped (`2,000/s`).
+/// Parses `2000/s 120/m 10/h`, `2k/s`. Thousands may be grouped (`2,000/s`).
 pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
     let (number, unit) = split_per(text);
     rate_of(text, number, per_second(text, unit))
 }
 
-/// `2000/s` or `100..2000/s`. The time unit of the second half holds for both, unless the first
-/// half names its own; the `k` and `M` belong to their number alone.
+/// Parses `2000/s` or `100..2000/s`. The time unit of the second half applies to both, unless the
+/// first half has its own; `k` and `M` apply to their own number only.
 pub fn parse_rate_span(text: &str) -> Result<RateSpan, ParseError> {
     let Some((first, second)) = text.split_once("..") else {
         let rate = parse_rate(text)?;
@@ -99,8 +99,8 @@ pub fn parse_rate_span(text: &str) -> Result<RateSpan, ParseError> {
     })
 }
 
-/// Bytes: `64`, `64k`, `1M`, `2G` (powers of 1024; `KiB`, `kB` spellings too). A fraction is
-/// rounded to the nearest byte.
+/// Parses a size in bytes: `64`, `64k`, `1M`, `2G` (powers of 1024; also spelled `KiB`, `kB`). A
+/// fraction is rounded to the nearest byte.
 pub fn parse_size(text: &str) -> Result<u64, ParseError> {
     let bad = |why: &str| {
         ParseError(format!("{} is not a size: {why}; write one like {SIZES}", quoted(text)))
@@ -123,7 +123,8 @@ pub fn parse_size(text: &str) -> Result<u64, ParseError> {
     u64::try_from(number.times(1_u64 << shift)).map_err(|_| bad("it is too large"))
 }
 
-/// A count of things: `500`, `10k`, `2.5M` (powers of 1000), thousands may be grouped (`10,000`).
+/// Parses a count: `500`, `10k`, `2.5M` (powers of 1000), optionally with grouped thousands
+/// (`10,000`).
 ///
 /// # Errors
 /// Fails for text that is not a number, has a fraction of an indivisible unit, or is above 2⁶⁴ − 1.
@@ -188,8 +189,8 @@ const DURATION_UNITS: &str = "ns us ms s m h d";
 const RATES: &str = "2000/s, 2k/s or 120/m (units s m h d)";
 const SIZES: &str = "512, 64k or 1M (units k M G T)";
 
-/// The input between quotation marks, cut so that a message stays readable and escaped so that it
-/// cannot play with the terminal. For every message that repeats what was typed.
+/// Returns the input in quotation marks, shortened so that a message stays readable, and escaped so
+/// that it cannot control the terminal. For every message that repeats user input.
 pub fn quoted(text: &str) -> String {
     const SHOWN_MAX: usize = 60;
     let mut shown: String = text.chars().take(SHOWN_MAX).collect();
@@ -269,8 +270,8 @@ const FRACTION_DIGITS: usize = 15;
 const FRACTION_ONE: u64 = 1_000_000_000_000_000;
 
 impl Decimal {
-    /// The leading number, and the text after it without the space between. `Err`: the reason why
-    /// it is invalid.
+    /// Returns the leading number, and the text after it without the space between. `Err`: the
+    /// reason why it is invalid.
     fn take(text: &str) -> Result<(Decimal, &str), String> {
         if text.starts_with('-') {
             return Err("it must not be negative".to_owned());
@@ -304,7 +305,7 @@ impl Decimal {
         self.whole as f64 + self.fraction as f64 / FRACTION_ONE as f64
     }
 
-    /// This many times `unit`, rounded to the nearest whole.
+    /// Returns the multiple of `unit`, rounded to the nearest whole.
     fn times(self, unit: u64) -> u128 {
         let of_fraction = u128::from(self.fraction) * u128::from(unit);
         let one = u128::from(FRACTION_ONE);
@@ -320,14 +321,15 @@ fn grouped_in_thousands(digits: &str) -> bool {
     (1..=3).contains(&first) && !digits.contains('_') && groups.all(|group| group.len() == 3)
 }
 
-/// ASCII digits after the point, in units of 10^−FRACTION_DIGITS; further digits are cut off.
+/// Converts ASCII digits after the point to units of 10^−FRACTION_DIGITS; further digits are cut
+/// off.
 fn fraction_of(digits: &str) -> u64 {
     let kept = digits.bytes().chain(std::iter::repeat(b'0')).take(FRACTION_DIGITS);
     kept.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'))
 }
 
-/// An address to listen on: `8080`, `:8080`, `127.0.0.1:8080`, `[::1]:8080`; the default address is
-/// 127.0.0.1. Port 0 means a free one.
+/// Parses an address to listen on: `8080`, `:8080`, `127.0.0.1:8080`, `[::1]:8080`; the default
+/// address is 127.0.0.1. Port 0 means a free port.
 ///
 /// # Errors
 /// Fails for anything else; names are not looked up.

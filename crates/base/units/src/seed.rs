@@ -31,15 +31,15 @@ pub enum Purpose {
 }
 
 impl Seed {
-    /// The stream for one purpose and one index (a user, a call, a repeat).
+    /// Returns the stream for one purpose and one index (a user, a call, a repeat).
     pub fn stream(self, purpose: Purpose, index: u64) -> Stream {
         let salted = mix(self.0 ^ mix(purpose as u64 + 1));
         Stream { state: mix(salted ^ mix(index.wrapping_mul(GOLDEN).wrapping_add(1))) }
     }
 }
 
-/// A stream of random numbers: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which passes BigCrush
-/// and whose every state is one addition away from the next.
+/// Stream of random numbers: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), which passes BigCrush;
+/// each state is one addition away from the next.
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: u64,
@@ -51,22 +51,22 @@ impl Stream {
         mix(self.state)
     }
 
-    /// Uniform in [0, 1), with 53 random bits.
+    /// Returns a uniform number in [0, 1), with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in 0..`bound` (0 when `bound` is 0), by the multiply-shift reduction.
+    /// Returns a uniform number in 0..`bound` (0 if `bound` is 0), by the multiply-shift reduction.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform in [low, high).
+    /// Returns a uniform number in [low, high).
     pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// Exponential with the given mean, by inversion: −mean·ln(1−u).
+    /// Returns an exponential number with the given mean, by inversion: −mean·ln(1−u).
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.unit()).ln()
     }
