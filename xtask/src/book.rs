@@ -142,7 +142,7 @@ fn neighbors<'a>(chapters: &[(&'a str, &'a str)], file: &str) -> [Chapter<'a>; 2
     [around(|index| index.checked_sub(1)), around(|index| index.checked_add(1))]
 }
 
-/// Returns a complete page: navigation, content, links to the neighbors.
+/// Renders a complete page: navigation, content, links to the neighbors.
 fn layout(
     title: &str,
     file: &str,

@@ -19,7 +19,7 @@ fn faults(schema: &str, document: &Value) -> Vec<String> {
     validator.iter_errors(document).map(|error| error.to_string()).collect()
 }
 
-/// Returns a folder with a `loadstone` whose runs write their arguments, a line each, and end with
+/// Creates a folder with a `loadstone` whose runs write their arguments, a line each, and end with
 /// each code of the list in turn, the last one forever. Their report is a line of Markdown.
 fn folder(codes: &[u8]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -102,7 +102,7 @@ impl Policy {
     }
 }
 
-/// Returns the number of dependencies, and their problems.
+/// Checks the licenses of dependencies; returns the number of dependencies, and the problems.
 fn check(policy: &Policy, metadata: &Value) -> anyhow::Result<(usize, Vec<String>)> {
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let mut count = 0;

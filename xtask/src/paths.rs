@@ -132,7 +132,7 @@ fn through(
     Ok((String::from_utf8_lossy(&ran.stdout).into_owned(), errors))
 }
 
-/// Returns the median; the smallest and the largest.
+/// Returns the median, the smallest and the largest value.
 fn spread(values: &[f64]) -> (f64, f64, f64) {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -122,7 +122,7 @@ fn hold_repository(root: &Path, tag: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the day into the CHANGELOG, the version into the manifest and the lock file.
+/// Writes the day into the CHANGELOG, and the version into the manifest and the lock file.
 fn write(
     root: &Path,
     changelog: &str,
@@ -156,7 +156,7 @@ fn with_version(manifest: &str, before: &str, after: &str) -> anyhow::Result<Str
     Ok(changed)
 }
 
-/// Makes the commit and the tag.
+/// Creates the commit and the tag.
 fn record(root: &Path, version: &str, tag: &str, notes: &str) -> anyhow::Result<()> {
     let subject = format!("Release {version}");
     git(root, &["add", "--update"])?;

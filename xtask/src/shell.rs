@@ -19,7 +19,8 @@ impl std::fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Returns the cargo that started this program, so that one toolchain does everything.
+/// Returns a command for the cargo that started this program, so that one toolchain does
+/// everything.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

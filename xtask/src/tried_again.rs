@@ -102,7 +102,7 @@ fn same(command: &Command) -> Command {
 mod tests {
     use super::*;
 
-    /// Stands for `cargo test`: fails, or passes, and prints what the script prints.
+    /// Simulates a failed `cargo test` that printed `printed`; its repetition runs the script.
     fn ran(script: &str, printed: &str) -> Ended {
         let mut command = Command::new("sh");
         command.args(["-c", script]);

@@ -161,7 +161,7 @@ struct Tool<'a> {
 }
 
 impl Tool<'_> {
-    /// Runs a torture through the path, if there is one.
+    /// Returns a command for a torture run, through the path if there is one.
     fn torture(&self) -> Command {
         let mut torture = Command::new(self.binary);
         torture.args(["torture", "--store", "none"]);

@@ -319,7 +319,7 @@ impl FileSource for PlanFolder<'_> {
 }
 
 impl GivenOptions {
-    /// Lists the options that read standard input.
+    /// Counts the options that read standard input.
     pub(super) fn stdin_readers(&self) -> usize {
         let sources = ["urls", "body-file", "script"];
         sources.into_iter().filter(|source| self.text(source) == Some("-")).count()
@@ -482,7 +482,7 @@ impl GivenOptions {
         plan.be_carried_out(script, outline.program).map_err(|error| UsageError::new(error.0))
     }
 
-    /// Applies the load from the script's own options; a load or length in the command line
+    /// Applies the load from the script's own options; a load or length on the command line
     /// overrides it.
     fn apply_script_load(&mut self, outline: &ScriptOutline) {
         let load = self.first_of(LOAD_OPTIONS).is_some();

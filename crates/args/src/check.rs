@@ -94,8 +94,7 @@ impl CheckArgs {
         Given { base: self.base.clone(), set: self.set.clone(), http }
     }
 
-    /// Checks that the results go to two different named files, and that the plan is not a load
-    /// plan.
+    /// Checks that the plan is not a URL, and that the results go to two different named files.
     ///
     /// # Errors
     /// Fails with the conflicting options.

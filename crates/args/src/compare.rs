@@ -118,7 +118,7 @@ pub struct LiveTask {
     pub gate: Option<GateTask>,
     /// Commits that the sides are built from.
     pub commits: Option<Commits>,
-    /// Checks whether the plans differ, which is allowed on request.
+    /// Cautions about differences between the plans, which an option permits.
     pub cautions: Vec<String>,
     pub outputs: Outputs,
 }
@@ -156,7 +156,7 @@ pub(super) const BLOCKS_MAX: u32 = 1_000;
 const READY: Nanos = Nanos::from_secs(10);
 /// Maximum length of a command as the name of its side, in characters.
 const LABEL_CHARS_MAX: usize = 60;
-/// Number of characters of a command that are examined for a difference.
+/// Maximum number of characters of a command that are read to make a label.
 const COMMAND_CHARS_MAX: usize = 10_000;
 /// Maximum number of stored runs per side.
 const SET_MAX: usize = 1_000;

@@ -59,7 +59,7 @@ pub struct FleetTrustArgs {
 }
 
 impl FleetTrustArgs {
-    /// Parses the URL of a server.
+    /// Returns the endpoint of the server at this URL.
     pub fn place(&self, url: &str) -> NatsEndpoint {
         let identity = self.cert.clone().zip(self.key.clone());
         NatsEndpoint { url: url.to_owned(), ca: self.ca.clone(), identity }

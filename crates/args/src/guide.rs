@@ -108,7 +108,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// Returns the words from the program's name on; empty for other programs, or if part of the
+/// Returns the words from the program's name on; `None` for other programs, or if part of the
 /// command is omitted.
 fn ours(mut words: Vec<String>) -> Option<Vec<OsString>> {
     let at = words.iter().position(|word| word == "loadstone")?;
@@ -158,7 +158,7 @@ fn every_command_of_the_guide_is_taken() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Returns the long options of a command and of its subcommands.
+/// Collects the long options of a command and of its subcommands.
 fn longs(command: &Command, into: &mut BTreeSet<String>) {
     let names = |one: &clap::Arg| {
         let aliases = one.get_all_aliases().unwrap_or_default();

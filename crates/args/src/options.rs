@@ -107,7 +107,7 @@ fn argument(row: &'static Setting) -> Arg {
     }
 }
 
-/// Value names of options that take a number, usually with a unit: `-5s` is a value of them.
+/// Value names of options that take a number, usually with a unit: `-5s` is a valid value for them.
 const QUANTITIES: [&str; 7] = ["N", "COUNT", "TIME", "RATE", "SIZE", "SHARE", "BITRATE"];
 
 /// Builds the argument without defaults that depend on other options.
@@ -130,7 +130,7 @@ fn bare_argument(row: &'static Setting) -> Arg {
         .value_parser(parser(row))
 }
 
-/// Returns the parser of an option's values, which returns texts that its grammar accepts.
+/// Returns the parser for the values of an option: it accepts the texts that the grammar accepts.
 fn parser(row: &'static Setting) -> ValueParser {
     if !row.choices.is_empty() {
         return PossibleValuesParser::new(row.choices).into();
@@ -300,7 +300,7 @@ impl<R: SharedRows> SharedOptions<R> {
         Ok(plan)
     }
 
-    /// Builds the plan of these options, which do not name files: nothing can fail.
+    /// Takes values from the plan of these options. None of them names a file, so nothing can fail.
     pub fn of<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
         take(self.planned().expect("values that their options took"))
     }

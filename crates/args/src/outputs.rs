@@ -54,7 +54,7 @@ pub(crate) fn each_its_own(options: &[(&str, Option<&PathBuf>)]) -> Result<(), U
 pub struct Outputs {
     /// Name of the run: the URL or the file as typed, without a password.
     pub name: String,
-    /// JSON on standard output excludes all other output.
+    /// Destination of the JSON; on standard output, it is the only output.
     pub json: Option<Sink>,
     pub csv: Option<PathBuf>,
     pub hdr: Option<PathBuf>,
@@ -65,11 +65,11 @@ pub struct Outputs {
     pub md: Option<PathBuf>,
     /// File with a line per call.
     pub log: Option<PathBuf>,
-    /// Prints only the verdict and the headline.
+    /// True to print only the verdict and the headline.
     pub quiet: bool,
-    /// Prints one line instead of the report.
+    /// True to print one line instead of the report.
     pub line: bool,
-    /// Shows the full-screen view during the run.
+    /// True to show the full-screen view during the run.
     pub live: bool,
     /// Prometheus endpoint during the run, and push targets.
     pub metrics: Option<SocketAddr>,
@@ -78,7 +78,7 @@ pub struct Outputs {
     pub sut: Option<session::sut::SutTarget>,
     /// The table of quantiles, in full.
     pub percentiles: bool,
-    /// Prints the complete report instead of one screen.
+    /// True to print the complete report instead of one screen.
     pub full: bool,
     /// Print the plan made from the options, and exit.
     pub print_plan: bool,

@@ -21,7 +21,7 @@ pub(super) fn versions(text: &str) -> Result<Vec<HttpVersion>, ParseError> {
     text.split(',').map(|name| one(name.trim())).collect()
 }
 
-/// Parses one version for [`versions`].
+/// Returns the name of a version, as [`versions`] parses it.
 pub(super) fn name_of(version: HttpVersion) -> &'static str {
     VERSIONS.iter().find(|(_, known)| *known == version).map_or("", |(name, _)| name)
 }

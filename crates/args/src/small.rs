@@ -63,7 +63,7 @@ impl SharedRows for DemoLoad {
 }
 
 impl DemoArgs {
-    /// Formats the announced load: calls per second, and duration.
+    /// Returns the load to announce: calls per second, and duration.
     pub fn extent(&self) -> (Rate, Nanos) {
         self.load.of(|plan| {
             let rate = match &plan.load {

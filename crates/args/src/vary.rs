@@ -107,7 +107,7 @@ impl Vary {
     }
 }
 
-/// Formats a level in the unit of its axis.
+/// Parses a level, in the unit of its axis.
 fn figure(axis: Axis, text: &str) -> Result<f64, String> {
     match axis {
         Axis::Loss => units::parse_share(text).map_err(|error| error.0).and_then(|share| {

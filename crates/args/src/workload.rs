@@ -547,7 +547,7 @@ impl ImportArgs {
     }
 }
 
-/// Arrivals at the times of the log.
+/// Arrivals at the times of the log: each request, or each visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
     Requests,

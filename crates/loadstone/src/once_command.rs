@@ -135,7 +135,7 @@ mod tests {
         assert!(!content(b"no \x1b[31m escapes").contains('\x1b'));
     }
 
-    /// Shows the request of a plan whose connection is refused.
+    /// Returns the request of a plan, and the text that is shown if its connection is refused.
     fn refused(plan: &Plan) -> (Template, String) {
         let url = &plan.targets[0].url;
         let template = engine::build_template(plan, url, "GET", &[], None, 0, false).unwrap();

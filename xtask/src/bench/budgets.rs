@@ -107,7 +107,7 @@ const fn own(table: &'static str, reference: &'static str, max: f64) -> Budget {
     Budget { tool: OWN, ..cpu(table, reference, max) }
 }
 
-/// Returns the time in user space, at most the other tool's.
+/// Returns the budget that the time in user space is at most that of the other tool.
 const fn user(table: &'static str, reference: &'static str) -> Budget {
     let against = Against::Ratio(reference);
     Budget { table, tool: OURS, metric: "user_us", against, max: 1.0, unit: "×" }
@@ -145,7 +145,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Returns the decision, in a word.
+    /// Returns the decision in a word.
     pub(super) fn word(&self) -> &'static str {
         match (self.holds, self.found) {
             (Some(true), _) => "holds",
@@ -163,8 +163,8 @@ impl Judged {
     }
 }
 
-/// Returns all budgets, in the order of the table, followed by those of the own TCP with Reno. A
-/// budget holds if the median is at or below it.
+/// Judges all budgets, in the order of the table, followed by those of the own TCP with Reno. A
+/// budget is met if the median is at or below it.
 pub(super) fn judge(raw: &Raw) -> Vec<Judged> {
     let plain = BUDGETS.iter().map(|budget| judge_one(budget, budget.table, raw));
     // those of our own TCP apply with either congestion control
@@ -173,7 +173,7 @@ pub(super) fn judge(raw: &Raw) -> Vec<Judged> {
     plain.chain(reno).collect()
 }
 
-/// Returns a budget by the figures of `table`.
+/// Judges a budget by the figures of `table`.
 fn judge_one(budget: &Budget, table: &str, raw: &Raw) -> Judged {
     let Budget { tool, metric, max, unit, .. } = *budget;
     let (values, what) = match budget.against {

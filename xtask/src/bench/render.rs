@@ -77,7 +77,7 @@ const METRICS: &[(&str, &str, usize)] = &[
     ("foreign", "foreign cores", 2),
 ];
 
-/// Returns the facts of the run and its budgets. `commit`: name of its file of tables in the folder
+/// Renders the facts of the run and its budgets. `commit`: name of its file of tables in the folder
 /// of the history.
 pub(super) fn results(raw: &Raw, judged: &[Judged], commit: Option<&str>) -> String {
     let mut text = String::from(
@@ -102,7 +102,7 @@ pub(super) fn results(raw: &Raw, judged: &[Judged], commit: Option<&str>) -> Str
     text
 }
 
-/// Returns a table for each set-up, with a row for each tool.
+/// Renders a table for each set-up, with a row for each tool.
 pub(super) fn tables(raw: &Raw) -> String {
     let mut text = String::new();
     for table in &raw.tables {

@@ -20,7 +20,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Returns an array element of the search index.
+    /// Renders an array element of the search index.
     pub(super) fn json(&self, page: &str) -> String {
         let words = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let to = format!("{page}#{}", self.anchor);

@@ -22,7 +22,8 @@ fn program(folder: &Path, name: &str, linkage: &str) -> PathBuf {
     binary
 }
 
-/// Returns a tree with the files that packages need, outside a repository and therefore dated 0.
+/// Creates a tree with the files that packages include; it is outside a repository, so its date is
+/// 0.
 fn tree(folder: &Path) -> PathBuf {
     let root = folder.join("root");
     std::fs::create_dir(&root).unwrap();

@@ -148,7 +148,7 @@ impl Page {
         })
     }
 
-    /// Returns the page with new texts, one for each mark that is shown, in its blocks.
+    /// Returns the page with new texts in its blocks, one for each mark that is shown.
     pub(super) fn filled(&self, blocks: &[String]) -> String {
         let mut blocks = blocks.iter();
         let mut text = String::new();

@@ -71,7 +71,7 @@ fn build(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(target.join("release/pace"))
 }
 
-/// Runs a round in which sender and receiver use one core; the forwarder uses the other.
+/// Runs one measurement. The sender and the receiver use one core, the forwarder the other.
 fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Result<Round> {
     let pace = pace.display().to_string();
     let mut netpath = match real_time {
@@ -89,7 +89,7 @@ fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Resu
     read(&out, &errors).with_context(|| format!("not understood: {out} {errors}"))
 }
 
-/// Parses `sent received p50 p90 p99 rate call`, and the forwarder's own line.
+/// Parses the line `sent received p50 p90 p99 rate call`, and the forwarder's own line.
 fn read(out: &str, text: &str) -> Option<Round> {
     let numbers: Vec<f64> = out.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [sent, received, p50, p90, p99, _, call] = numbers[..] else { return None };

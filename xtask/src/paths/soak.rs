@@ -103,7 +103,7 @@ fn look(process: u32) -> Option<Held> {
     Some(Held { resident_kib, descriptors })
 }
 
-/// Returns the most in each half.
+/// Returns the maximum of each resource in each half.
 fn halves(rows: &[Held]) -> Option<(Held, Held)> {
     let most = |rows: &[Held]| Held {
         resident_kib: rows.iter().map(|row| row.resident_kib).max().unwrap_or(0),

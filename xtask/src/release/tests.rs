@@ -3,7 +3,7 @@ use tempfile::TempDir;
 
 const NOTES: &str = "### Added\n\n- A thing.\n\n### Fixed\n\n- Another.";
 
-/// Returns a repository with its own package, everything committed.
+/// Creates a repository with its own package, everything committed.
 fn repository() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -37,7 +37,7 @@ fn options(version: &str) -> Options {
     Options { version: version.into(), notes: false, date: Some("2026-11-23".into()) }
 }
 
-/// Returns the command's error; the tree is unchanged.
+/// Returns the error of a command, after checking that the tree is unchanged.
 fn refused(root: &Path, options: &Options) -> String {
     let (head, status) = (git(root, &["rev-parse", "HEAD"]), git(root, &["status", "--short"]));
     let why = format!("{:#}", run(root, options).unwrap_err());

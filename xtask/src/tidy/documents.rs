@@ -51,7 +51,7 @@ pub(super) fn version_in_changelog(tree: &Tree) -> Vec<Finding> {
     if told { Vec::new() } else { vec![Finding::new(path, 0, format!("no section {heading}"))] }
 }
 
-/// Returns the relative links in Markdown lead to a file, folder or heading that exists.
+/// Checks that relative links in Markdown lead to a file, folder or heading that exists.
 pub(super) fn links(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".md")) {

@@ -27,7 +27,8 @@ pub(super) fn names(tree: &Tree) -> Vec<Finding> {
 /// Pure crates that call a library in C, and deny unsafe code everywhere but where they do.
 const WRAPPERS: &[&str] = &["http2"];
 
-/// Returns every crate inherits the workspace's lints; the pure layers forbid unsafe code.
+/// Checks that every crate inherits the workspace's lints, and that the pure layers forbid unsafe
+/// code.
 pub(super) fn lints(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (name, folder) in tree.crate_folders() {

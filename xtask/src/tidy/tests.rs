@@ -366,7 +366,7 @@ fn rewritten_code_stays_plain() {
     )]);
 }
 
-/// Returns the names used by the text above.
+/// Returns the first of these forbidden words in the text.
 fn first(text: &str) -> &str {
     ["latency", "Latencies", "RPS", "virtual users", "average", "Error rate", "hits per second"]
         .into_iter()

@@ -65,7 +65,7 @@ impl Packed {
     }
 }
 
-/// Returns the text on one line.
+/// Renders code on one line.
 fn words(of: &impl Spanned) -> String {
     let text = of.span().source_text().unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -24,7 +24,7 @@ const WORLD: &[(&str, &str)] = &[
     ("std::time::SystemTime", "the clock"),
 ];
 
-/// Reads a clock or sleeps.
+/// Functions that read a clock or sleep.
 const CLOCK: &[&str] = &[
     "std::time::Instant::now",
     "std::time::SystemTime::now",

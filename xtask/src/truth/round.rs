@@ -113,7 +113,7 @@ impl Round {
         if wrong.is_empty() { Judgement::Right } else { Judgement::Wrong(wrong) }
     }
 
-    /// Returns the figures side by side, for people.
+    /// Renders the figures side by side, for readers.
     pub(super) fn table(&self) -> String {
         let mut text = format!("{:<36}", "ms");
         for quantile in QUANTILES {

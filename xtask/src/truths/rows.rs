@@ -138,7 +138,7 @@ fn limits_of<'v>(document: &'v Value, case: &str) -> Vec<&'v Value> {
     all.filter(|limit| limit["case"] == case).collect()
 }
 
-/// Returns the observed behavior, briefly.
+/// Describes the observed behavior briefly.
 fn seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
     let mut parts = vec![text(case, "outcome").to_owned()];
     if let Some(skipped) = case["skipped"].as_str() {

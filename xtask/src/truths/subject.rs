@@ -221,7 +221,7 @@ impl Running {
         Ok(())
     }
 
-    /// Returns output of the server.
+    /// Returns the output of the server.
     pub(crate) fn output(&self) -> String {
         let read = |name| std::fs::read_to_string(self.folder.path().join(name));
         let both = [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat();

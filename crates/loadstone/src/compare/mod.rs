@@ -25,8 +25,8 @@ pub(crate) fn compare(args: CompareArgs) -> Result<Code, Failure> {
     }
 }
 
-/// Returns a comment for above a plan in TOML: the command that starts its server. Empty without a
-/// command.
+/// Returns the comment that precedes a plan in TOML: the command that starts its server. Empty
+/// without a command.
 pub(crate) fn command_comment(command: Option<&str>) -> String {
     let Some(command) = command else { return String::new() };
     let lines = command.lines().map(|line| format!("#   {line}\n"));

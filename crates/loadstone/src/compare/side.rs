@@ -269,7 +269,7 @@ impl<'a> Side<'a> {
     }
 
     /// Repeats the check until it has the wanted result, `patience` is over, or waiting is useless.
-    /// `length`: duration of one check of the remaining time.
+    /// `length`: returns the duration of one check, given the remaining time.
     fn look_until(
         &self,
         patience: Nanos,

@@ -137,7 +137,7 @@ fn logging(needs: &faces::Needs) -> Logging {
     }
 }
 
-/// Time before the first call: none, as in the tools.
+/// Time before the first call: short, because the tools send at once.
 const LEAD: Nanos = Nanos::from_millis(5);
 
 /// Opens the session. If file descriptors are short and the tool would continue too, it opens fewer
@@ -215,7 +215,8 @@ fn install_signals(tool: Tool) -> std::io::Result<()> {
     }
 }
 
-/// Returns whether the rate counts requests, as in wrk2; one call of the plan may contain several.
+/// Returns the plan with its rate divided by the requests per call: a rate of wrk2 counts requests,
+/// and one call of the plan may contain several.
 fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Plan {
     let mut plan = plan.clone();
     let together = scripts.first().map_or(1, |part| part.wants().requests.max(1));

@@ -89,7 +89,7 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
     post.run(&words)
 }
 
-/// Returns the id of this process; its key is valid for this id only.
+/// Returns an id for this process, derived from its key, which no other process has.
 pub(super) fn session(key: &SealKey) -> u64 {
     key.public().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)).max(1)
 }
@@ -292,7 +292,7 @@ impl Consent<'_> {
         self.hosts.iter().any(|known| super::budget::is_same_host(known, host))
     }
 
-    /// Returns whether every destination of the plan was allowed.
+    /// Checks that the operator allowed every destination of the plan.
     fn check_places(&self, plan: &Plan, met: &[Url]) -> Result<(), String> {
         let refused =
             |what: String| Err(format!("its operator did not allow {what}: see --targets"));

@@ -64,7 +64,7 @@ impl PlanBundle {
         Ok(plan)
     }
 
-    /// Returns the hosts that the first call was redirected to, plus those that are not targets.
+    /// Returns the hosts, other than the targets, that the first call was redirected to.
     ///
     /// # Errors
     /// Fails for an invalid URL.

@@ -113,7 +113,7 @@ impl Wire {
         })
     }
 
-    /// Returns how many messages of other runs and processes the manager refused.
+    /// Returns the counts of messages that the manager refused: those of other runs and processes.
     pub(super) fn refused(&self) -> RefusedMessages {
         self.with(|manager| manager.refused())
     }

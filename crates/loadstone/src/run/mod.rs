@@ -200,10 +200,11 @@ fn repeats(
     Ok(Repeats { runs, not_begun })
 }
 
-/// Returns why a run did not begin, unless earlier runs have ended: those are reported.
+/// Returns the failure of a run that did not begin after earlier runs have ended; the caller
+/// reports those.
 ///
 /// # Errors
-/// Fails if there are none, or the run itself failed.
+/// Fails if no earlier run has ended, or if the run began and failed.
 fn unless_begun(error: anyhow::Error, (ended, of): (usize, u32)) -> Result<Failure, Failure> {
     let not_begun = error.downcast_ref::<NotBegun>().is_some();
     let failure = Failure::from_run(error);

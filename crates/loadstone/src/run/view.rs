@@ -165,7 +165,8 @@ impl Shown {
         Judged { server: (server.sentence(), server.conduct.is_good()), verdict, slo }
     }
 
-    /// Returns whether a quantile that lacks samples now may have enough at the end.
+    /// Returns the settings of the measurement with only the quantiles that have enough samples
+    /// now: the others may have enough at the end.
     fn measured_with(&self, measurement: &Measurement) -> plan::MeasurePlan {
         let mut quantiles = printed_quantiles(&self.plan, measurement);
         let count = measurement.total.response().count();

@@ -76,7 +76,7 @@ impl Permit {
         Ok(Permit { depth, audit, run })
     }
 
-    /// Returns the number of requests to this server; a third party's server gets one plain
+    /// Returns the extent of the visit to this server; a third party's server gets one plain
     /// request.
     pub(super) fn depth(&self, address: IpAddr) -> Depth {
         match class(address) {

@@ -58,7 +58,7 @@ pub(super) struct Recorder {
     tail: VecDeque<(u64, String)>,
     /// The first failing attempt of each exchange of the current case.
     failing: Vec<Transcript>,
-    /// Conversations that preceded others.
+    /// Names of conversations of the current case, with the conversations after which each fails.
     behind: Vec<(String, Vec<TalkScript>)>,
     kept: Vec<Kept>,
     /// First write failure; nothing is written after it.

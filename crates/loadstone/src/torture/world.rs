@@ -21,7 +21,7 @@ use units::Nanos;
 /// Maximum delay until a reason to stop is noticed.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 
-/// Returns an external reason to stop the run, if any.
+/// Source of external reasons to stop the run.
 pub(crate) type Outside = Box<dyn FnMut() -> Option<Stop>>;
 
 pub(crate) struct Sockets {
@@ -131,7 +131,7 @@ fn waited(io: &mut impl Io, until: Nanos) -> Vec<Ready> {
     ready
 }
 
-/// Moves this thread's sockets into the path, if there is one.
+/// Makes new sockets of this thread use the path, if there is one.
 fn enter(route: Option<&EmulatedPath>) {
     if let Some(route) = route {
         route.enter().expect("a network namespace created by this process");

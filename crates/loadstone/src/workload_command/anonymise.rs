@@ -16,7 +16,7 @@ use workload::access_log::{Anonymised, Anonymiser, HashedPaths};
 /// Minimum size of a key in bytes: a shorter one could be guessed.
 const KEY_MIN: usize = 16;
 const KEY_MAX: u64 = 4096;
-/// Number of path segments that are listed as left readable.
+/// Maximum number of readable path segments that are listed.
 const SHOWN_MAX: usize = 20;
 
 pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {

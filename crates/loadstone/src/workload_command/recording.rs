@@ -276,8 +276,8 @@ fn distinct(requests: &[Recorded]) -> Distinct<'_> {
     Distinct { each, rows }
 }
 
-/// Returns a plan in which each user repeats the recorded visit with its pauses; with `--by
-/// requests`, each request is sent at its own time.
+/// Sets the load: each user repeats the recorded visit with its pauses; with `--by requests`, each
+/// request is sent at its recorded time.
 fn set_load(plan: &mut Plan, requests: &[Recorded], rows: &[u32], args: &ImportArgs) {
     let at = |request: &Recorded| sped(request.at, args.speed());
     if args.by == Some(By::Requests) {

@@ -52,7 +52,7 @@ impl Norm {
         Norm { _serving: serving, url, root, plans: tempfile::tempdir().unwrap(), _folder: folder }
     }
 
-    /// Returns the plan with shortened sleeps.
+    /// Runs the check of the site by its plan, with shortened sleeps.
     #[track_caller]
     fn check(&self, options: &[&str]) -> Value {
         let plan = run(&["check", "--init", "-"]).expect(&[0]).stdout;

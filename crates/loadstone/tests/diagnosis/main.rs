@@ -57,7 +57,7 @@ fn shows(id: &str, site: &[(&str, &str)], path: &str, run: &[&str]) {
     in_one_of_the_tries(|| has(id, &findings(site, path, run)));
 }
 
-/// Returns whether this is among the findings; all of them if not.
+/// Checks that this is among the findings; the error lists all of them.
 fn has(id: &str, found: &[(String, String)]) -> Result<(), String> {
     let named = found.iter().any(|(known, _)| known == id);
     if named { Ok(()) } else { Err(format!("no {id} in {found:#?}")) }

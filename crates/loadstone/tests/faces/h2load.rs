@@ -287,7 +287,7 @@ fn bodies_input_files_and_scripts() {
     log_lines(&url, folder.path());
 }
 
-/// Returns a line of `--log-file` for each request: start, status, time.
+/// Checks that `--log-file` has a line for each request: start, status, time.
 fn log_lines(url: &str, folder: &Path) {
     for (name, program) in [("theirs", original as fn(&[String]) -> Ran), ("ours", face)] {
         let path = folder.join(name);

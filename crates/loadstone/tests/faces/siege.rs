@@ -328,7 +328,7 @@ fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Removes the values from requests that differ in each run.
+/// Removes the values that differ in each run from requests.
 fn comparable(requests: Vec<String>) -> Vec<String> {
     let made = regex::Regex::new(r#"(cnonce|response)="[^"]*"|\(null\)"#).unwrap();
     let order = regex::Regex::new(r"(?m)^Authorization: Digest .*$").unwrap();

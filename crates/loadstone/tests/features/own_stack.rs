@@ -21,8 +21,8 @@ fn to_be_had(site: &Site) -> bool {
     untested(&reason)
 }
 
-/// Modes of sending packets, with their names in the report: in batches, if the kernel supports it,
-/// one by one, or depending on their number.
+/// Modes of sending packets, with their names in the report: in batches, if the kernel supports
+/// that; one by one; and the default, which depends on their number.
 fn ways(site: &Site) -> [(&'static str, &'static str); 3] {
     let tried = run(&["run", &site.url("/"), "--stack", "own:batches", "-n", "1", "-c", "1"]);
     let fallback = tried.stderr.contains("--stack own:batches: packets go one by one: ");
@@ -145,8 +145,8 @@ fn the_report_shows_the_stacks_counts() {
         let report = measured(&words, &[0, 4]);
         assert_eq!(whole(&report, "/stack/established"), 3);
         assert_eq!(whole(&report, "/stack/refused"), 0);
-        // three packets for the handshake; per call the request, one super-packet of 3,000 bytes,
-        // and the end
+        // three packets for the handshake; per call the request and, for 3,000 bytes, one
+        // super-packet and its end
         let sent = whole(&report, "/stack/sent");
         assert!((60..400).contains(&sent), "{sent} packets");
         let full = run(&[&["run", "--full"][..], &words].concat());

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// Parses core lists of the kernel: `0`, `0-1`, `0,2`.
+    /// Permitted cores, as a list of the kernel: `0`, `0-1`, `0,2`.
     pub(crate) cores: String,
     pub(crate) nice: i64,
 }

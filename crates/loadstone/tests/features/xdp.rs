@@ -96,7 +96,7 @@ impl Wire {
         format!("http://10.80.0.2:{}{path}", self.port)
     }
 
-    /// Returns `loadstone run` in the client's network.
+    /// Returns a command for `loadstone run` in the client's network.
     fn command(&self, words: &[&str]) -> Command {
         let mut command = behind(&["nsenter", &Wire::net(&self.holders[0]), "--"]);
         command.arg("run").args(words);

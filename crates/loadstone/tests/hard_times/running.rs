@@ -73,13 +73,14 @@ impl Running {
     }
 }
 
-/// Runs a shell script in which `"$0"` is the binary and `"$@"` its arguments.
+/// Returns a command that runs a shell script in which `"$0"` is the binary and `"$@"` its
+/// arguments.
 pub(crate) fn shell(script: &str) -> Command {
     behind(&["sh", "-c", script])
 }
 
-/// Runs a shell script in separate namespaces, which only root can create. Returns `None` and
-/// prints a message if that is not possible. `kinds`: options of unshare(1).
+/// Returns a command that runs a shell script in separate namespaces, which only root can create.
+/// Returns `None` and prints a message if that is not possible. `kinds`: options of unshare(1).
 pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     let mut front = vec!["unshare"];
     front.extend(kinds);

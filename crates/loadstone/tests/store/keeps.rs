@@ -4,7 +4,7 @@ use crate::support::{Ran, Site, finish, free_port, program};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Returns the program with its own data directory.
+/// Runs the program with its own data directory.
 pub(crate) fn keeping(data: &Path, args: &[&str]) -> Ran {
     let mut command = program(args);
     command.env_remove("LOADSTONE_STORE").env("XDG_DATA_HOME", data);

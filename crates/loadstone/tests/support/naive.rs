@@ -44,7 +44,7 @@ fn settings(flags: u8) -> [u8; HEAD] {
     [0, 0, 0, SETTINGS, flags, 0, 0, 0, 0]
 }
 
-/// Renders a frame: type, flags, the last byte of the stream's number, payload.
+/// Reads a frame: type, flags, the last byte of the stream's number, payload.
 fn frame(stream: &mut TcpStream) -> Option<(u8, u8, u8, Vec<u8>)> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head).ok()?;

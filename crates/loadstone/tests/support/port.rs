@@ -14,8 +14,8 @@ const HANDED_OUT: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 
 /// Returns a port of 127.0.0.1 without a listener that no other test gets. Each is given to one
-/// test of this process, and the kernel assigns none of them to a socket. A port chosen by the
-/// kernel could be taken before it is used.
+/// test of this process, and the kernel does not assign any of them to a socket that connects or
+/// that requests any port. A port chosen by the kernel could be taken before it is used.
 ///
 /// # Panics
 /// Panics if all of the ports are taken.

@@ -86,7 +86,7 @@ pub(crate) struct TlsServer {
     server: Scripted,
     seen: Arc<(Mutex<Vec<Handshake>>, Condvar)>,
     pub(crate) pki: Pki,
-    /// Writes the files of the authority, of the client's certificate and of its key, for options.
+    /// Files of the authority, of the client's certificate and of its key, for options.
     pub(crate) files: Files,
     folder: tempfile::TempDir,
 }

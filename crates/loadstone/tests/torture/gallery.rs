@@ -15,7 +15,7 @@ const PLANTED: [(&str, &str, &str, bool); 3] = [
     ("leaves-traces", "B-01", "critical", false),
 ];
 
-/// Returns the report of a run against a planted bug, and whether the recorded bytes fail again.
+/// Checks the report of a run against a planted bug, and that the recorded bytes fail again.
 fn planted((switch, only, severity, shrunk): (&str, &str, &str, bool)) {
     let site = Site::start(&[("range", switch)]);
     let parent = tempfile::tempdir().unwrap();

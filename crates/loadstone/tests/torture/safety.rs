@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs torture with its own state folder.
+/// Returns a command for torture with its own state folder.
 fn torture(state: &Path, args: &[&str]) -> Command {
     let mut command = program(&[&["torture"], args].concat());
     command.env("XDG_STATE_HOME", state);
@@ -239,7 +239,7 @@ pub(crate) const PUBLIC: &str = "203.0.113.7";
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
 /// Returns the output of the program for a server at a public address, all in one namespace.
-/// `script`: has the program as $0; nginx serves the folder `root`.
+/// `script`: a script with the program as $0; nginx serves the folder `root`.
 pub(crate) fn in_public(folder: &Path, script: &str) -> String {
     let root = folder.join("root");
     fs::create_dir_all(root.join(".well-known")).unwrap();

@@ -39,7 +39,8 @@ pub struct Contrast<'a> {
 }
 
 impl Contrast<'_> {
-    /// Returns the prefix of text about this side if there are several: its letter and a comma.
+    /// Returns the prefix of text about this side, if there are several sides: its letter and a
+    /// comma.
     pub fn mark(&self, report: &CompareRecord) -> String {
         if report.further.is_empty() { String::new() } else { format!("{}, ", self.letter) }
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Returns a document as every output has it: indented, with a line feed at its end.
+/// Renders a document in the form of all outputs: indented, with a line feed at its end.
 pub fn printed(record: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(record)
         .expect("strings, numbers, lists and maps with text keys always serialise");
@@ -38,7 +38,7 @@ pub fn read<T: DeserializeOwned>(text: &str, schema: &str, command: &str) -> Res
     read.map_err(|error| format!("is not a valid {schema}: {error}"))
 }
 
-/// Returns a text without the byte order mark that some editors write before it.
+/// Removes the byte order mark that some editors write at the start of a text.
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }

@@ -88,7 +88,7 @@ pub fn has_sessions(plan: &Plan) -> bool {
     plan.scenarios.is_empty() && plan.load.session().is_some()
 }
 
-/// Returns the share; NaN if the total is 0.
+/// Returns `part` as a share of `whole`; NaN if `whole` is 0.
 pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { f64::NAN }
 }
@@ -120,7 +120,7 @@ pub const RUN_FIGURES: [RunFigure; 8] = [
 ];
 
 impl FigureKind {
-    /// Returns the figure with its unit.
+    /// Formats the figure with its unit.
     pub fn show(self, value: f64) -> String {
         match self {
             FigureKind::Rate => units::show::rate(value.max(0.0)),

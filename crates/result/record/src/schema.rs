@@ -46,7 +46,7 @@ pub fn published() -> Vec<Published> {
     [run, ramp, torture].iter().chain(&others).map(file).collect()
 }
 
-/// Returns the schema named `name`: `loadstone.run/1`.
+/// Returns the schema of a record, with the name `name`, such as `loadstone.run/1`.
 fn of<T: JsonSchema>(name: &str) -> Value {
     // as written: keys that are always present are required
     let settings = SchemaSettings::draft2020_12().for_serialize();
@@ -60,7 +60,7 @@ fn of<T: JsonSchema>(name: &str) -> Value {
     whole
 }
 
-/// Formats `run` of `loadstone.run/1`.
+/// Returns `run` for `loadstone.run/1`.
 fn stem(name: &str) -> String {
     name.trim_start_matches("loadstone.").trim_end_matches("/1").to_owned()
 }

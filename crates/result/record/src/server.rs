@@ -157,7 +157,7 @@ impl Server {
         }
     }
 
-    /// Formats `failing: 30.0 % of 2,000 calls (600 answered 500)`.
+    /// Formats the conduct: `failing: 30.0 % of 2,000 calls (600 answered 500)`.
     pub fn sentence(&self) -> String {
         let gap = if self.detail.starts_with("since ") { " " } else { ": " };
         format!("{}{gap}{}", self.conduct.word(), self.detail)
@@ -362,7 +362,7 @@ impl Observed {
         )
     }
 
-    /// Formats `allowed`: the objective that this share of failures keeps.
+    /// Describes a server that serves. `allowed`: the objective that this share of failures meets.
     fn serving(&self, allowed: Option<&str>) -> String {
         let calls = crate::words::counted(self.done, "call");
         let unasked = match self.unasked {
@@ -419,7 +419,7 @@ fn error_text((class, count): (FailureClass, u64)) -> String {
     format!("{} × {}", show::count(count), class.explain())
 }
 
-/// Returns an instant of the window: `0.9 s`, `1 m 5 s`.
+/// Formats an instant of the window: `0.9 s`, `1 m 5 s`.
 fn at(seconds: f64) -> String {
     show::duration(Nanos::from_secs_f64(seconds))
 }
@@ -481,8 +481,7 @@ pub(crate) fn missed_expectations(plan: &Plan, failed: impl Fn(FailureClass) -> 
     asked.into_iter().filter(|(_, asked)| *asked).map(|(class, _)| failed(class)).sum()
 }
 
-/// Returns the first objective that is missed whatever the client's lateness, and the distance to
-/// its bound.
+/// Describes the first objective that is missed whatever the client's lateness, and by how much.
 fn missed_objectives(slo: &[SloResult]) -> Option<String> {
     let mut missed = slo.iter().filter(|result| !result.met && !result.undecided);
     let worst = missed.next()?;
@@ -553,8 +552,8 @@ fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
     beats.into_iter().enumerate().map(beat).chain(rows.map(row)).collect()
 }
 
-/// Returns the number of connections that were open before an instant of the window, if none of
-/// them was after it: a process that dies takes its idle connections with it.
+/// Returns the number of connections that were open before an instant of the window, if none is
+/// open after it; otherwise 0. A process that dies takes its idle connections with it.
 fn open_until(measurement: &Measurement, at_s: f64) -> u64 {
     let rows: Vec<&stats::Second> = crate::finished::in_window(measurement).collect();
     let before = rows.iter().rev().find(|row| row.at_s + row.span_s <= at_s);

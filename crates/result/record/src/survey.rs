@@ -116,7 +116,7 @@ pub struct EvidenceRow {
 }
 
 impl SurveyedServer {
-    /// Returns a server without any observation yet.
+    /// Returns the record of a server without observations.
     pub fn at(address: SocketAddr, names: &[String]) -> SurveyedServer {
         SurveyedServer {
             address: Some(address.to_string()),
@@ -124,7 +124,7 @@ impl SurveyedServer {
         }
     }
 
-    /// Returns a line without a usable address.
+    /// Returns the record of a line without a usable address.
     pub fn lost(name: &str, why: &str) -> SurveyedServer {
         SurveyedServer::named(vec![name.to_owned()]).unreached(why)
     }

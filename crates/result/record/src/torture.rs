@@ -253,7 +253,8 @@ impl TortureRecord {
         all
     }
 
-    /// Returns the number of them per severity, the most severe first; only those that occur.
+    /// Returns the number of findings per severity, the most severe first; only severities that
+    /// occur.
     pub fn by_severity(&self) -> Vec<(Severity, u64)> {
         let count = |severity: Severity| {
             let of = |case: &&CaseRecord| case.counts() && case.severity == Some(severity);
@@ -283,8 +284,8 @@ impl TortureRecord {
         self.cases.iter().filter(waived).count() as u64
     }
 
-    /// Returns the number of executed cases: findings are counted in these, and not in skipped
-    /// ones.
+    /// Returns the number of executed cases: findings are counted in these only, not in skipped
+    /// cases.
     pub fn tested_count(&self) -> u64 {
         self.cases.iter().filter(|case| case.skipped.is_none()).count() as u64
     }
@@ -304,7 +305,7 @@ impl TortureRecord {
         self.interrupted || self.ended_early.is_some()
     }
 
-    /// Returns the waiver by which this case does not count.
+    /// Returns the waiver of the findings of this case, if there is one.
     pub fn waiver_of(&self, case: &str) -> Option<&Applied> {
         waivers::used(&self.waivers, case)
     }

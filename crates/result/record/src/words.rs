@@ -93,7 +93,7 @@ pub fn target(plan: &Plan) -> String {
     }
 }
 
-/// Formats `closed loop of 64 users, 10 s`.
+/// Describes the load of a plan: `closed loop of 64 users, 10 s`.
 pub fn load(plan: &Plan) -> String {
     let mut parts = match plan.scenarios.as_slice() {
         [] => one_load(plan, &plan.load, plan.stages.as_ref()),
@@ -123,7 +123,7 @@ pub fn load(plan: &Plan) -> String {
     parts.join(", ")
 }
 
-/// Formats `open loop at 5/s, constant gaps, from 10 s on, for 20 s`: one of several loads.
+/// Describes one of several loads: `open loop at 5/s, constant gaps, from 10 s on, for 20 s`.
 pub fn scenario(plan: &Plan, scenario: &ScenarioPlan) -> String {
     let mut parts = one_load(plan, &scenario.load, scenario.stages.as_ref());
     if !scenario.start.is_zero() {
@@ -207,12 +207,12 @@ fn think_time_text(think: Think) -> Option<String> {
     })
 }
 
-/// Formats `1 call`, `2,000 calls`.
+/// Formats a number with its noun: `1 call`, `2,000 calls`.
 pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", show::count(n), if n == 1 { "" } else { "s" })
 }
 
-/// Returns a configured duration: `10 s`; a measured one would be `10.0 s`.
+/// Formats a configured duration: `10 s`; a measured one would be `10.0 s`.
 pub fn span(length: Nanos) -> String {
     let text = show::duration(length);
     match text.split_once(' ') {

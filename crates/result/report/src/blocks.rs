@@ -7,7 +7,7 @@ use record::run::{ConductRecord, SloRecord, VerdictRecord};
 use stats::{Hist, State, samples_needed};
 use units::show;
 
-/// Returns the state of the server, and one of its responses if they are faulty.
+/// Renders the state of the server, with one of its responses if they are faulty.
 pub(crate) fn conduct(server: &ConductRecord) -> Block {
     Block::Notice(Notice {
         label: "Server",
@@ -72,13 +72,13 @@ fn mood(state: State) -> Mood {
     }
 }
 
-/// Returns a verdict's word in its color.
+/// Returns a cell with the verdict's word in its color.
 pub(crate) fn state_cell(state: State) -> TableCell {
     TableCell::new(CellLook::State(mood(state)), state.id())
 }
 
-/// Returns the verdict before a name, as Markdown has it: `✅ VALID: name`, or with missed
-/// objectives `❌ VALID, 1 of 3 objectives missed: name`.
+/// Formats the verdict and a name for Markdown: `✅ VALID: name`, or with missed objectives `❌
+/// VALID, 1 of 3 objectives missed: name`.
 pub(crate) fn headed(verdict: &VerdictRecord, objectives: &[SloRecord], name: &str) -> String {
     let missed = objectives.iter().filter(|one| !one.met && !one.undecided).count();
     let undecided = objectives.iter().filter(|one| one.undecided).count();
@@ -111,7 +111,7 @@ pub(crate) fn findings(all: &[Finding]) -> Vec<Block> {
     vec![heading("What limits this server"), Block::Findings(all.iter().map(remedy).collect())]
 }
 
-/// Returns a quantile, marked where it has fewer samples than it needs; a dash without any.
+/// Formats a quantile, marked if it has fewer samples than it needs; a dash without samples.
 pub(crate) fn quantile(hist: &Hist, quantile: f64) -> String {
     if hist.is_empty() {
         return "-".to_owned();
@@ -128,7 +128,7 @@ pub(crate) fn quantile_cell(hist: &Hist, of: f64) -> TableCell {
     }
 }
 
-/// Returns the longest of all, sorted by itself.
+/// Returns a cell with the longest time, sorted by that time.
 pub(crate) fn longest_cell(hist: &Hist) -> TableCell {
     match hist.is_empty() {
         true => "-".into(),
@@ -136,7 +136,7 @@ pub(crate) fn longest_cell(hist: &Hist) -> TableCell {
     }
 }
 
-/// Returns a count, sorted by itself.
+/// Returns a cell with a count, sorted by that count.
 pub(crate) fn count_cell(count: u64) -> TableCell {
     TableCell::by(count as f64, show::count(count))
 }

@@ -8,17 +8,17 @@ use crate::section::{Block, Document, Forms, MarkedStep, Voice, say};
 use crate::words::{counted, safe, seconds};
 use record::check::{CheckRecord, Mismatch, StepRecord, StepState};
 
-/// Returns the record as JSON, indented, with a line feed at its end.
+/// Renders the record as JSON, indented, with a line feed at its end.
 pub fn json(record: &CheckRecord) -> String {
     record::document::printed(record)
 }
 
-/// Returns the tree as text, with a line feed at its end. Quiet: only failures, and the last line.
+/// Renders the tree as text, with a line feed at its end. Quiet: only failures, and the last line.
 pub fn text(record: &CheckRecord, style: Style) -> String {
     page::text::text(&document(record), style)
 }
 
-/// Returns the record as XML, with a line feed at its end.
+/// Renders the record as JUnit XML, with a line feed at its end.
 pub fn junit(record: &CheckRecord) -> String {
     page::junit::junit(&suite(record))
 }
@@ -39,13 +39,13 @@ fn document(record: &CheckRecord) -> Document {
     document
 }
 
-/// Returns the steps with their members, or only those that failed.
+/// Renders the steps with their members; `all`: not only the failed ones.
 fn tree(steps: &[StepRecord], all: bool) -> Vec<MarkedStep> {
     let shown = steps.iter().filter(|step| all || step.state == StepState::Failed);
     shown.map(|step| marked(step, all)).collect()
 }
 
-/// Returns a step, and its differences from the expectation.
+/// Renders a step, with its differences from the expectation.
 fn marked(step: &StepRecord, all: bool) -> MarkedStep {
     let met = match step.state {
         StepState::Passed => Some(true),
@@ -122,7 +122,7 @@ fn sentence(difference: &Mismatch) -> String {
     format!("{what}: expected {expected}, got {got}")
 }
 
-/// Returns the request, the difference, and the state of every member.
+/// Describes the request, the difference, and the state of every member.
 fn account(step: &StepRecord, difference: &Mismatch) -> String {
     let mut text = format!("line {} of the plan", step.line);
     if !step.asked.is_empty() {

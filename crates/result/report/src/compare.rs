@@ -31,24 +31,24 @@ const COMMAND_CHARS_MAX: usize = 1_000;
 /// Maximum number of blocks whose order text spells out.
 const BLOCKS_SHOWN: usize = 6;
 
-/// Formats `loadstone.compare/1`, indented, with a line feed at its end.
+/// Renders the comparison as `loadstone.compare/1`, indented, with a line feed at its end.
 pub fn json(report: &CompareRecord) -> String {
     record::document::printed(report)
 }
 
-/// Returns the comparison as text, with a line feed at its end. Quiet: the answer, the bounds and
+/// Renders the comparison as text, with a line feed at its end. Quiet: the answer, the bounds and
 /// reservations.
 pub fn text(report: &CompareRecord, style: Style) -> String {
     let result = [say(Voice::Plain, report.answer.as_str())];
     page::text::text_with_result(&document(report), result, style)
 }
 
-/// Returns the page.
+/// Renders the page.
 pub fn html(report: &CompareRecord) -> String {
     page::html::page(&document(report))
 }
 
-/// Returns a comparison as Markdown: the answer, the bounds and each difference.
+/// Renders a comparison as Markdown: the answer, the bounds and each difference.
 pub fn markdown_of_compare(report: &CompareRecord) -> String {
     page::markdown::markdown(&document(report))
 }
@@ -209,14 +209,14 @@ fn difference(one: &DifferenceRecord) -> Vec<TableCell> {
     ]
 }
 
-/// Returns a value of a difference's figure with its unit.
+/// Formats a value of a difference's figure with its unit.
 fn shown(one: &DifferenceRecord, value: f64) -> String {
     let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
     let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
     if value.is_finite() { kind.show(value) } else { "-".to_owned() }
 }
 
-/// Returns the p-value, to three digits.
+/// Formats the p-value with three decimals.
 fn p_value(one: &DifferenceRecord) -> String {
     match one.p_value {
         p if !p.is_finite() => "-".to_owned(),
@@ -225,8 +225,8 @@ fn p_value(one: &DifferenceRecord) -> String {
     }
 }
 
-/// Returns a difference as a cell: shorter columns are separated by two blanks, so that headings of
-/// several words stay distinguishable.
+/// Abbreviates a difference for a cell: narrow columns leave two blanks between them, so that
+/// headings of several words stay distinguishable.
 fn short(text: &str) -> String {
     text.replace(" points", " pp")
 }

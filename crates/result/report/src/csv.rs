@@ -10,7 +10,7 @@ const HEADER: &str = "at_s,span_s,warm_up,due,succeeded,failed,timed_out,dropped
     slip_p99_s,in_flight,open_connections,bytes_received,body_bytes,driver_cpu,\
     events,first_event_p99_s,event_gap_p99_s,messages_sent,messages_received,message_gap_p99_s";
 
-/// Returns the time series with a header line.
+/// Renders the time series as CSV with a header line.
 pub fn csv(report: &RunRecord) -> String {
     let mut out = format!("{HEADER}\n");
     for row in &report.series {
@@ -55,7 +55,7 @@ pub fn csv(report: &RunRecord) -> String {
     out
 }
 
-/// Returns a text as a cell: in quotes if it needs them (RFC 4180 section 2).
+/// Renders a text as a CSV cell, in quotes if it needs them (RFC 4180 section 2).
 pub(crate) fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

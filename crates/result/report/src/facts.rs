@@ -61,8 +61,8 @@ const UNOPENED: [FailureClass; 8] = [
     FailureClass::Certificate,
 ];
 
-/// Returns the pause that shaped a closed load whose connections could not all be opened; `None` if
-/// no user paused.
+/// Describes the pause that shaped a closed load whose connections could not all be opened; `None`
+/// if no user paused.
 fn reconnect_pause(report: &RunRecord) -> Option<String> {
     let plan = report.plan.plan();
     let pause = plan.connection.reconnect_pause;
@@ -78,7 +78,7 @@ fn reconnect_pause(report: &RunRecord) -> Option<String> {
     })
 }
 
-/// Returns the sessions of a partly open load.
+/// Describes the sessions of a partly open load.
 pub(crate) fn sessions(report: &RunRecord) -> Option<String> {
     if !figures::has_sessions(report.plan.plan()) {
         return None;
@@ -105,7 +105,7 @@ pub(crate) fn phases(report: &RunRecord, names: [&'static str; 5]) -> Vec<(&'sta
     names.into_iter().zip(all).filter(|(_, hist)| !hist.is_empty()).collect()
 }
 
-/// Formats `200 × 1,000, 404 × 3`; empty without a response.
+/// Formats the responses by status: `200 × 1,000, 404 × 3`; empty without a response.
 pub(crate) fn statuses(report: &RunRecord) -> String {
     if report.bodies.messages.as_ref().is_some_and(|it| !it.is_of_steps()) {
         // each has the status of the upgrade
@@ -205,7 +205,7 @@ pub(crate) fn server(sut: &sample::SutSeries) -> String {
     text + &trouble(sut)
 }
 
-/// Returns the longest observed listen queues; empty if there were none.
+/// Describes the longest observed listen queues; empty if there were none.
 fn queues(sut: &sample::SutSeries, rows: &[&sample::SutRow]) -> String {
     let most = |of: fn(&sample::SutRow) -> u64| rows.iter().map(|row| of(row)).max().unwrap_or(0);
     let (waiting, half_open) = (most(|row| row.accept_queue), most(|row| row.half_open));

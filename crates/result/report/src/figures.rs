@@ -57,7 +57,7 @@ impl Bucket {
     }
 }
 
-/// Returns the window in at most `count_max` buckets of equally many rows (the last may have
+/// Divides the window into at most `count_max` buckets of equally many rows (the last may have
 /// fewer).
 pub(crate) fn buckets(run: &RunRecord, count_max: usize) -> Vec<Bucket> {
     let rows: Vec<(usize, &SecondRecord)> = in_window(run).collect();

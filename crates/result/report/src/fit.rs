@@ -12,17 +12,18 @@ use units::{Nanos, show};
 /// Maximum characters of a user's file name.
 const NAME_MAX: usize = 200;
 
-/// Returns the record as JSON, indented, with a line feed at its end.
+/// Renders the record as JSON, indented, with a line feed at its end.
 pub fn json(record: &FitRecord) -> String {
     record::document::printed(record)
 }
 
-/// Returns a table for each property: measured, the model's, and the test results.
+/// Renders a table for each property: the measured values, those of the model, and the test
+/// results.
 pub fn text(record: &FitRecord, style: Style) -> String {
     page::text::text(&document(record), style)
 }
 
-/// Returns the page.
+/// Renders the page.
 pub fn html(record: &FitRecord) -> String {
     page::html::page(&document(record))
 }

@@ -103,7 +103,7 @@ fn summary(fleet: &FleetRecord) -> String {
     parts.join(", ")
 }
 
-/// Returns the error bound of the two least known clocks.
+/// Returns the error bound between the two clocks with the largest errors.
 fn clocks_apart_max_s(fleet: &FleetRecord) -> f64 {
     let mut bounds: Vec<f64> = fleet.agents.iter().map(|agent| agent.clock_bound_s).collect();
     bounds.sort_by(f64::total_cmp);

@@ -3,12 +3,12 @@
 use crate::words::{counted, printable};
 use record::history::HistoryRecord;
 
-/// Formats `loadstone.history/1`, indented, with a line feed at its end.
+/// Renders the record as `loadstone.history/1`, indented, with a line feed at its end.
 pub fn json(record: &HistoryRecord) -> String {
     record::document::printed(record)
 }
 
-/// Returns the answer and a line for each figure.
+/// Renders the answer, and a line for each figure.
 pub fn text(record: &HistoryRecord) -> String {
     let mut text = format!("{}\n\n", record.answer);
     let runs = counted(record.runs.len() as u64, "run");

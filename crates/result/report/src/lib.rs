@@ -47,7 +47,7 @@ pub use run::{html, junit, line, markdown, text};
 pub(crate) use run_times::RunTimes;
 pub use words::{load as load_in_words, printable, timestamp};
 
-/// Formats `loadstone.run/1`, indented, with a line feed at its end.
+/// Renders the run as `loadstone.run/1`, indented, with a line feed at its end.
 pub fn json(run: &RunRecord) -> String {
     record::document::printed(run)
 }

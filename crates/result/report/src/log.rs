@@ -8,7 +8,7 @@ use units::Nanos;
 pub const LOG_HEADER: &str = "index\tintended_s\tresponse_s\tservice_s\tslip_s\toutcome\tclass\t\
     status\tbytes\ttarget";
 
-/// Returns the line of one call, without a line feed. `origin` is the instant that `intended_s`
+/// Renders the line of one call, without a line feed. `origin` is the instant that `intended_s`
 /// counts from; bytes are those received, including heads; `target` is the row of the target list,
 /// from 0.
 pub fn log_line(sample: &Sample, outcome: Outcome, origin: Nanos) -> String {

@@ -4,7 +4,7 @@ use crate::words::{self, seconds};
 use record::run::{PathDirectionRecord, PathRecord};
 use units::show;
 
-/// Formats `a path of 50.0 ms round trip (rtt=50ms)`.
+/// Describes the requested path: `a path of 50.0 ms round trip (rtt=50ms)`.
 pub(crate) fn asked(path: &PathRecord) -> String {
     let spec = words::printable(&path.spec, 200);
     match path.kinds.as_slice() {
@@ -40,7 +40,8 @@ pub(crate) fn facts(path: &PathRecord) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Formats `1,234 packets, 1.20 MiB, 12 lost (10 by the loss, 2 by a full queue); 3 Mbit/s, …`.
+/// Describes a direction: `1,234 packets, 1.20 MiB, 12 lost (10 by the loss, 2 by a full queue); 3
+/// Mbit/s, …`.
 pub fn direction(facts: &PathDirectionRecord) -> String {
     let causes = [
         (facts.lost_to_model, "by the loss"),

@@ -33,31 +33,30 @@ const MARKDOWN: Forms = Forms::MARKDOWN;
 /// Text in any form except the brief one.
 const LONG: Forms = Forms::LONG;
 
-/// Returns the number of calls of a step that failed, timed out or were dropped by the fault of
-/// `blame`.
+/// Returns the number of calls of a step that failed, timed out or were dropped because of `blame`.
 fn blamed(step: &RampStepRecord, blame: Blame) -> u64 {
     let failures = step.run.failures.iter().filter(|failure| failure.blame == blame);
     failures.map(|failure| failure.count).sum()
 }
 
-/// Formats `loadstone.ramp/1`, indented, with a line feed at its end.
+/// Renders the ramp as `loadstone.ramp/1`, indented, with a line feed at its end.
 pub fn json(ramp: &RampRecord) -> String {
     record::document::printed(ramp)
 }
 
-/// Returns the report as text, with a line feed at its end. Quiet: the verdict and the answers.
+/// Renders the report as text, with a line feed at its end. Quiet: the verdict and the answers.
 pub fn text(report: &RampRecord, style: Style) -> String {
     let answers = prose::answers(report).into_iter().map(|text| say(Voice::Plain, text));
     let result = answers.chain([blocks::verdict_line(&report.verdict)]);
     page::text::text_with_result(&document(report, style.form()), result, style)
 }
 
-/// Returns the page.
+/// Renders the page.
 pub fn html(report: &RampRecord) -> String {
     page::html::page(&document(report, PAGE))
 }
 
-/// Returns a ramp as Markdown: the curve's conclusions, and its steps.
+/// Renders a ramp as Markdown: the curve's conclusions, and its steps.
 pub fn markdown_of_ramp(report: &RampRecord) -> String {
     page::markdown::markdown(&document(report, MARKDOWN))
 }

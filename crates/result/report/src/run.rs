@@ -31,7 +31,7 @@ const FULL_BARS: usize = 12;
 /// Rows of the page's table of URLs.
 const URLS_MAX: usize = 100;
 
-/// Returns the report as text, with a line feed at its end. The first line is the server's conduct,
+/// Renders the report as text, with a line feed at its end. The first line is the server's conduct,
 /// the second the verdict.
 pub fn text(report: &RunRecord, style: Style) -> String {
     let all = RunTimes::of(report);
@@ -72,7 +72,7 @@ pub fn line(report: &RunRecord, style: Style) -> String {
     page::text::finished(lines, style)
 }
 
-/// Returns the page.
+/// Renders the page.
 pub fn html(report: &RunRecord) -> String {
     let mut document = Document::new(format!("{}: {}", report.verdict.state.id(), report.name));
     let mut lines: Vec<Words> = Vec::new();
@@ -111,7 +111,7 @@ fn full_bars(all: &RunTimes) -> usize {
     FULL_BARS.max(page::text::picture::rows_needed(&all.response))
 }
 
-/// Returns the sentence on the load.
+/// Returns the sentence about the load.
 pub(crate) fn done_sentence(report: &RunRecord) -> String {
     let done = format!("{} · {}", report.load, words::protocol(report.plan.plan()));
     match report.interrupted {

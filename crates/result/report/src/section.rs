@@ -95,7 +95,7 @@ pub(crate) enum Block {
     Sentence(Sentence),
     /// Information that a reader needs before trusting the figures below.
     Caution(Caution),
-    /// True if a requested objective holds, in text and Markdown.
+    /// Marks whether a requested objective is met, in text and Markdown.
     Checked {
         good: bool,
         text: String,
@@ -213,7 +213,7 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// Returns the sentence after its word: it starts with a colon or a blank.
+    /// Returns the sentence in the form that follows a word: it starts with a colon or a blank.
     pub(crate) fn after_word(&self) -> &str {
         self.sentence.strip_prefix(&self.word).unwrap_or(&self.sentence)
     }
@@ -394,7 +394,7 @@ pub(crate) fn placed(id: &'static str, text: &str) -> Block {
     Block::Heading(Heading { level: 2, text: text.to_owned(), id })
 }
 
-/// Returns a group of [`Block::Grid`] for each block.
+/// Returns a [`Block::Grid`] with a group for each block.
 pub(crate) fn grid(blocks: impl IntoIterator<Item = Block>) -> Block {
     Block::Grid(blocks.into_iter().map(|block| vec![block]).collect())
 }

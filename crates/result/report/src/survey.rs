@@ -16,17 +16,17 @@ use units::{Nanos, show};
 /// Maximum characters of a name, and of a server's claim.
 const NAME_MAX: usize = 60;
 
-/// Returns the record as JSON, indented, with a line feed at its end.
+/// Renders the record as JSON, indented, with a line feed at its end.
 pub fn json(record: &SurveyRecord) -> String {
     record::document::printed(record)
 }
 
-/// Returns the table of software as `uniq -c` prints it, then the results for each server.
+/// Renders the table of software in the format of `uniq -c`, then the observations of each server.
 pub fn text(record: &SurveyRecord, style: Style) -> String {
     page::text::text(&document(record), style)
 }
 
-/// Returns the page.
+/// Renders the page.
 pub fn html(record: &SurveyRecord) -> String {
     page::html::page(&document(record))
 }
@@ -64,7 +64,7 @@ fn software(document: &mut Document, rows: &[SoftwareRow]) {
     document.add(Forms::PAGE, [heading("Software"), Block::Table(table)]);
 }
 
-/// Returns a server, and the knowledge about it.
+/// Renders a server with the observations about it.
 fn one_server(server: &SurveyedServer) -> [Block; 2] {
     let name = Block::Lines(vec![printable(&named(server), 2 * NAME_MAX)]);
     let known = match &server.trouble {
@@ -77,7 +77,7 @@ fn one_server(server: &SurveyedServer) -> [Block; 2] {
     [name, known]
 }
 
-/// Returns a row for each server.
+/// Returns a table with a row for each server.
 fn side_by_side(record: &SurveyRecord) -> DataTable {
     let heads =
         ["software", "confidence", "reports", "behaves as", "HTTP", "TLS"].map(Column::text);
@@ -162,7 +162,7 @@ fn summary(record: &SurveyRecord) -> String {
     format!("{} answered{lost}, in {took}{early}", counted(reached, what))
 }
 
-/// Returns a row per server (RFC 4180, with plain line feeds).
+/// Renders CSV with a row per server (RFC 4180, with plain line feeds).
 pub fn csv(record: &SurveyRecord) -> String {
     let mut out = String::from(
         "address,names,reached,software,confidence,claim,behaves,share,http,tls,idle_s,half_head_s,\
@@ -194,8 +194,8 @@ pub fn csv(record: &SurveyRecord) -> String {
     out
 }
 
-/// Returns a printable cell. A cell that a spreadsheet would treat as a formula gets a leading
-/// blank: a server's claim must not be executed.
+/// Renders a printable cell. Text that a spreadsheet would parse as a formula gets a leading blank:
+/// text from a server must not be executed.
 fn cell(text: &str) -> String {
     let plain = printable(text, 1_000);
     let formula = plain.starts_with(['=', '+', '-', '@']);

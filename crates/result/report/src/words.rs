@@ -46,7 +46,7 @@ fn offer(version: &str, field: &str) -> Option<String> {
     offered.then(|| format!("offers HTTP/3 (Alt-Svc: {})", printable(field, 48)))
 }
 
-/// Formats `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.
+/// Describes the machine: `dev1, Linux 6.18, 2 cores of AMD EPYC, 7.75 GiB, loadstone 0.1.0`.
 pub(crate) fn machine(facts: &EnvironmentRecord) -> String {
     let mut parts = Vec::new();
     let mut add = |text: &str, suffix: &str| {
@@ -74,15 +74,15 @@ pub(crate) fn machine(facts: &EnvironmentRecord) -> String {
     parts.join(", ")
 }
 
-/// Returns the time and machine: `Measured 2026-11-26 … on dev1, ….`
+/// Describes the time and the machine: `Measured 2026-11-26 … on dev1, ….`
 pub(crate) fn measured(started_unix_s: f64, facts: &EnvironmentRecord) -> String {
     let machine = machine(facts);
     let on = if machine.is_empty() { machine } else { format!(" on {machine}") };
     format!("Measured {}{on}.", timestamp(started_unix_s))
 }
 
-/// Formats ` (client's lateness: at most 9 ms of it)` where that is wider than the figure's last
-/// digit.
+/// Formats ` (client's lateness: at most 9 ms of it)` if that exceeds the last digit of the figure;
+/// otherwise empty.
 fn lateness(times: &RunTimes, quantile: f64) -> String {
     let doubt = times.doubt.as_ref().filter(|doubt| doubt.shows(quantile));
     doubt.map_or(String::new(), |doubt| {

@@ -95,7 +95,7 @@ impl Store {
         self.explain_error(begun).map(|number| RunId { number, kind: Some(kind) })
     }
 
-    /// Runs a transaction: all of it takes effect, or nothing.
+    /// Runs `work` in a transaction: all of it is stored, or nothing.
     pub(crate) fn in_transaction<T>(
         &mut self,
         behavior: TransactionBehavior,

@@ -107,7 +107,7 @@ pub struct Tortured {
 }
 
 impl Tortured {
-    /// Formats `2 findings in 85 cases`.
+    /// Formats the outcome: `2 findings in 85 cases`.
     pub fn words(self) -> String {
         record::torture::found(self.findings, self.cases)
     }

@@ -3,13 +3,13 @@
 use plan::{Plan, is_secret_header};
 use record::words::MASK;
 
-/// Returns a command line with shell quoting. Logins in URLs, `--user`, `--bearer`, `--proxy` and
-/// headers with logins are masked, as is every other word with a secret of the plans.
+/// Returns a command line, quoted for a shell. Logins in URLs, `--user`, `--bearer`, `--proxy` and
+/// header fields with logins are masked, as is everything that contains a secret of the plans.
 pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
     masked_words(args, plans).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the separate words of such a command line.
+/// Returns the masked words of a command line, like [`masked_command`].
 pub fn masked_words(args: &[String], plans: &[&Plan]) -> Vec<String> {
     let secrets: Vec<String> = plans.iter().flat_map(|plan| plan.secrets()).collect();
     let mut before = "";
@@ -70,7 +70,7 @@ fn option_of(name: &str) -> Option<Secret> {
     }
 }
 
-/// Returns a word that is not the value of the previous one: `--user=…`, `-HName: …`, a URL.
+/// Masks a word that is not the value of the previous one: `--user=…`, `-HName: …`, a URL.
 fn mask_alone(word: &str) -> String {
     if let Some((name, value)) = word.split_once('=').filter(|(name, _)| name.starts_with("--"))
         && let Some(option) = option_of(name)

@@ -298,7 +298,7 @@ fn ended(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns the path as SQLite's URIs have it (sqlite.org, "URI filenames", 3.1).
+/// Encodes the path for a URI of SQLite (sqlite.org, "URI filenames", 3.1).
 fn url_path(path: &Path) -> String {
     let text = path.to_string_lossy();
     let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");

@@ -43,7 +43,7 @@ pub(crate) struct LiveTrial {
     pub(crate) seconds: Vec<Second>,
 }
 
-/// Returns a run of which its seconds are known; of repeats, all together.
+/// Returns the record of an unfinished run from its stored seconds; repeats are combined.
 pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunRecord {
     live.sort_by_key(|step| step.position);
     let plan = &begun.plan;
@@ -129,7 +129,7 @@ fn verdict(begun: &Begun, measurement: &Measurement) -> Verdict {
     verdict
 }
 
-/// Returns a ramp of the steps known so far.
+/// Returns the record of an unfinished ramp from the steps stored so far.
 pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
     let why = begun.why(&format!("after {} steps", steps.len()));
     let state = steps.iter().map(|step| step.run.verdict.state).max();

@@ -29,7 +29,7 @@ pub(crate) const SIDES: [&str; 3] = ["before", "after", "third"];
 /// The load that ran during a torture.
 pub(crate) const BESIDE: &str = "beside";
 
-/// Returns a record as JSON on one line.
+/// Renders a record as JSON on one line.
 pub(crate) fn printed(record: &impl Serialize) -> String {
     serde_json::to_string(record).expect("strings, numbers and lists always serialise")
 }
@@ -55,7 +55,8 @@ pub(crate) fn insert_trial(
     insert_lists(connection, result, Some(trial), &run.verdict, &run.findings)
 }
 
-/// Stores the seconds of a measurement that is over: what has columns, all else is in its record.
+/// Stores the seconds of a completed measurement: the figures that have columns; its record
+/// contains the others.
 fn insert_series(
     connection: &Connection,
     trial: i64,
@@ -162,7 +163,8 @@ pub(crate) fn scalar(value: &Value, real: bool) -> Sql {
     }
 }
 
-/// Returns the inverse, for numbers that are not integers.
+/// Returns the JSON value of a column with a floating-point number; text if the number is not
+/// finite.
 pub(crate) fn real(number: f64) -> Value {
     serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number)
 }
@@ -221,7 +223,7 @@ pub(crate) fn insert_seconds(
     Ok(())
 }
 
-/// Returns the seconds of a trial, packed, in their order.
+/// Reads the packed seconds of a trial, in their order.
 pub(crate) fn seconds(
     connection: &Connection,
     trial: i64,
@@ -295,7 +297,7 @@ pub(crate) fn histograms(
     Ok(Ok(found))
 }
 
-/// Returns a column with any content: invalid text must not hide other columns or rows.
+/// Reads a column with any content: invalid text must not hide other columns or rows.
 pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     let value = row.get_ref(column)?;
     Ok(value
@@ -303,7 +305,7 @@ pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
         .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(bytes).into()))
 }
 
-/// Returns a text column that holds an object.
+/// Parses a text column that contains a JSON object.
 pub(crate) fn parse(text: &str) -> Result<Value, Damage> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| Damage::new(error.to_string()))?;

@@ -123,7 +123,7 @@ CREATE TABLE probe (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Returns the version that all steps together make.
+/// Returns the schema version after all steps.
 pub(crate) fn latest(steps: &[&str]) -> i64 {
     steps.len() as i64
 }

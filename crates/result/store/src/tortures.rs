@@ -72,8 +72,8 @@ impl Store {
         })
     }
 
-    /// Returns a torture from its row's body. `unfinished`: it did not complete, and whether its
-    /// program is still running.
+    /// Reads a torture run from the body of its row. `unfinished`: it did not complete, and whether
+    /// its program is still running.
     pub(crate) fn torture(
         &self,
         id: &RunId,

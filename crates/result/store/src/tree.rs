@@ -32,7 +32,7 @@ pub(crate) trait Unpack: Sized {
     fn unpack(value: &Value, found: &mut StoredHists) -> Result<Self, Damage>;
 }
 
-/// Returns a field of a record.
+/// Reads a field of a record.
 pub(crate) fn field<T: Unpack>(
     map: &Map<String, Value>,
     name: &str,

@@ -47,7 +47,7 @@ impl LiveSecond {
 
 impl Store {
     /// Stores a second of the measurement `index` (from 0: the repeat of a run, the step of a ramp)
-    /// that is going on, and all that was counted in it so far.
+    /// in progress, with all counts of it so far.
     ///
     /// # Errors
     /// Fails with a [`StoreError`].

@@ -153,8 +153,8 @@ fn loss(talk: &Talk, outcome: TestOutcome, kind: FailureKind, why: String) -> Ju
     }
 }
 
-/// Names the first hung request of this case if since some later moment no client has got a
-/// response. Returns false if there is no such request.
+/// Names the first hung request of this case if no client gets a response any longer, although some
+/// did after it hung. Returns false if there is no such request.
 fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> bool {
     let hung = runner.hangs.of_case(&case.id).cloned();
     let Some(HungRequest { name, script, talk, .. }) = hung.filter(|one| one.survived) else {

@@ -115,7 +115,8 @@ impl Runner<'_> {
         self.serial
     }
 
-    /// Returns the remaining budget of searches; `None` if it is used up.
+    /// Returns the remaining budget of searches; `None` if it is used up, searches are disabled, or
+    /// the run has stopped.
     pub(crate) fn budget_left(&mut self) -> Option<Budget> {
         if !self.budget.is_wanted() || self.is_stopped() {
             return None;

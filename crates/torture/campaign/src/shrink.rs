@@ -36,7 +36,7 @@ pub struct Shortest {
     pub finished: bool,
 }
 
-/// Returns whether these steps still fail in the same way; `None` ends the search.
+/// Tests whether steps still fail in the same way; `None` ends the search.
 pub type Fails<'f> = &'f mut dyn FnMut(&[Move]) -> Option<bool>;
 
 /// Finds the shortest steps that still fail; `moves` are known to fail.
@@ -189,7 +189,8 @@ impl Search<'_> {
         found
     }
 
-    /// Replaces every word with `a`s, or as many words as possible.
+    /// Replaces every word with a single `a` or, if that no longer fails, with as many as the word
+    /// has letters.
     fn simplest_words(&mut self) {
         let mut place = 0;
         while let Some(word) = cut::words(&self.best).into_iter().nth(place) {

@@ -97,7 +97,7 @@ impl Spent {
     }
 }
 
-/// True if a connection may be opened.
+/// Decision on opening a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Now,

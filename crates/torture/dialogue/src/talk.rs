@@ -297,7 +297,7 @@ impl<'t> Conversations<'t> {
         self
     }
 
-    /// Returns them after everything else was played.
+    /// Returns the carried conversations to `carried` after everything else was played.
     pub fn put_down(mut self, carried: &mut Carried) {
         carried.put_down(self.lines.drain(..self.carried), self.carried_over);
     }

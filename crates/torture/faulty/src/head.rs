@@ -25,7 +25,7 @@ pub(super) enum HeadRefusal {
     Dies,
 }
 
-/// Returns the reason phrases of RFC 9110.
+/// Returns the reason phrase of a status (RFC 9110).
 pub(super) fn reason(status: u16) -> &'static str {
     match status {
         302 => "Found",

@@ -241,7 +241,8 @@ fn year(date: &str) -> Option<u32> {
     fixed().or_else(|| year_of_old(date))
 }
 
-/// Parses `Thursday, 01-Jan-70 00:00:00 GMT`, `Thu Jan  1 00:00:00 1970`.
+/// Returns the year of a date in an obsolete form: `Thursday, 01-Jan-70 00:00:00 GMT`, `Thu Jan  1
+/// 00:00:00 1970`.
 fn year_of_old(date: &str) -> Option<u32> {
     let words: Vec<&str> = date.split_whitespace().collect();
     match words.as_slice() {

@@ -11,8 +11,8 @@ use units::{Nanos, show};
 /// Maximum number of fleet machines with their own row.
 const AGENTS_SHOWN: usize = 50;
 
-/// Returns the rows after the first `sent` ones, and the current state; and the number of rows now.
-/// `agents`: the machines of a fleet.
+/// Returns an event with the rows after the first `sent` ones and the current state, and the number
+/// of rows now. `agents`: the machines of a fleet.
 pub(crate) fn event(
     stored: &Stored,
     progress: Progress,

@@ -10,7 +10,7 @@ pub(crate) const STYLE: &str = include_str!("style.css");
 pub(crate) const SCRIPT: &str = include_str!("live.js");
 pub(crate) const LIST_SCRIPT: &str = include_str!("list.js");
 
-/// Returns a page, with one of the scripts or without.
+/// Renders a page, with or without one of the scripts.
 pub(crate) fn page(title: &str, script: Option<&str>, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)

@@ -91,12 +91,12 @@ fn line(out: &mut String, name: &str, end: &str, sample: &Sample, le: Option<&st
     *out += &format!(" {value}\n");
 }
 
-/// Returns a label's value in its written form (OpenMetrics, "Escaping").
+/// Escapes the value of a label (OpenMetrics, "Escaping").
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Returns a number that always has a decimal point: `5.0`, `0.25`, `+Inf`.
+/// Formats a number with a decimal point in every case: `5.0`, `0.25`, `+Inf`.
 fn decimal(number: f64) -> String {
     match number {
         _ if number.is_nan() => "NaN".to_owned(),
@@ -138,7 +138,7 @@ fn protobuf_of_family(family: &MetricFamily, started_unix_s: f64) -> WireMessage
     whole.uint(3, kind).messages(4, metrics).string(5, family.unit.name())
 }
 
-/// Returns a counter or a gauge.
+/// Encodes the value of a counter or a gauge.
 fn number(value: &Value) -> WireMessage {
     let number = match value {
         Value::Count(count) => *count as f64,

@@ -64,7 +64,7 @@ fn nanos(unix_s: f64) -> u64 {
     (unix_s.max(0.0) * 1e9) as u64
 }
 
-/// Returns a `KeyValue` with a string.
+/// Encodes a `KeyValue` with a string.
 fn attribute(key: &str, value: &str) -> WireMessage {
     WireMessage::default().string(1, key).message(2, WireMessage::default().string(1, value))
 }

@@ -63,7 +63,7 @@ impl WireMessage {
         self.bytes(field, &value.0)
     }
 
-    /// Returns a repeated message field.
+    /// Appends a repeated message field.
     #[must_use]
     pub(crate) fn messages(
         self,
@@ -73,7 +73,7 @@ impl WireMessage {
         all.into_iter().fold(self, |whole, one| whole.message(field, one))
     }
 
-    /// Returns a repeated `uint64`, packed; omitted if empty.
+    /// Appends a repeated `uint64`, packed; omitted if empty.
     #[must_use]
     pub(crate) fn uints(self, field: u32, values: impl IntoIterator<Item = u64>) -> WireMessage {
         let mut packed = Vec::new();
@@ -81,7 +81,7 @@ impl WireMessage {
         if packed.is_empty() { self } else { self.bytes(field, &packed) }
     }
 
-    /// Returns a repeated `sint64`, packed; omitted if empty.
+    /// Appends a repeated `sint64`, packed; omitted if empty.
     #[must_use]
     pub(crate) fn sints(self, field: u32, values: impl IntoIterator<Item = i64>) -> WireMessage {
         self.uints(field, values.into_iter().map(zigzag))
@@ -122,7 +122,7 @@ pub(crate) enum WireValue<'a> {
     Fixed,
 }
 
-/// Returns the fields of a message with their numbers, in byte order. `None` if the bytes are
+/// Parses the fields of a message with their numbers, in byte order. `None` if the bytes are
 /// invalid.
 pub(crate) fn fields(mut bytes: &[u8]) -> Option<Vec<(u32, WireValue<'_>)>> {
     let mut found = Vec::new();

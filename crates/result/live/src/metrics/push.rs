@@ -54,7 +54,7 @@ impl Collector {
     }
 }
 
-/// Parses `http://host:4318` or `https://host:4318`, or with a path that is not the usual
+/// Parses `http://host:4318` or `https://host:4318`, with a path if it is not the usual
 /// `/v1/metrics`.
 ///
 /// # Errors

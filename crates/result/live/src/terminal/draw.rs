@@ -200,7 +200,7 @@ fn headline_left(model: &Model, look: Look) -> Line<'static> {
     Line::from(vec![Span::styled("loadstone ", look.faint()), Span::styled(name, look.strong())])
 }
 
-/// Returns the current phase of the run, and the remaining time of it.
+/// Renders the current phase of the run, with its remaining time.
 fn progress(model: &Model, look: Look) -> Line<'static> {
     let Some(passed) = model.passed_s() else {
         return Line::styled("starting", look.strong());

@@ -50,7 +50,7 @@ pub struct TimeLeft {
 }
 
 impl TimeLeft {
-    /// Formats `about 2 m 30 s` after this many seconds.
+    /// Formats the remaining time after this many seconds: `about 2 m 30 s`.
     pub fn after(self, passed_s: f64) -> String {
         let passed = Nanos::from_secs_f64(passed_s.max(0.0));
         // the estimate is not finer than a second

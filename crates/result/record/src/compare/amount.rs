@@ -2,7 +2,7 @@
 
 use super::DifferenceRecord;
 
-/// Formats `+7.1 %`, `-0.3 points`; `-` without a value.
+/// Formats a change: `+7.1 %`, `-0.3 points`; `-` without a value.
 pub fn amount(change: f64, points: bool) -> String {
     if !change.is_finite() {
         return "-".to_owned();
@@ -16,7 +16,7 @@ pub fn amount(change: f64, points: bool) -> String {
     format!("{sign}{text} {}", unit(points))
 }
 
-/// Formats `+5.9 to +8.2 %`.
+/// Formats the interval of a difference: `+5.9 to +8.2 %`.
 pub fn interval(one: &DifferenceRecord) -> String {
     if !one.low.is_finite() || !one.high.is_finite() {
         return "-".to_owned();
@@ -26,7 +26,7 @@ pub fn interval(one: &DifferenceRecord) -> String {
     format!("{low} to {}", amount(one.high, one.points()))
 }
 
-/// Returns a share or a difference of shares, without its sign.
+/// Formats a change without its sign.
 pub fn unsigned(change: f64, points: bool) -> String {
     match change.is_finite() {
         true => format!("{} {}", number(change), unit(points)),

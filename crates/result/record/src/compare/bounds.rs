@@ -40,8 +40,8 @@ pub struct FailIf {
 }
 
 impl FailIf {
-    /// Parses `p99 +5%`, `throughput -3%`; of failures the percentage is in points, `failures
-    /// +0.1%`.
+    /// Parses a bound: `p99 +5%`, `throughput -3%`; for failures, the percentage is in points:
+    /// `failures +0.1%`.
     ///
     /// # Errors
     /// Fails for an unknown figure, a number without sign or `%`, or a bound that a server which
@@ -151,9 +151,9 @@ impl FailIf {
             .then(|| format!("{} needs {needed} calls per run, but one has {calls}", self.figure))
     }
 
-    /// Returns whether a difference is significant and exceeds the bound; with too few calls or
-    /// runs the bound is undecided. The throughput of a failing side crosses its bound. `unknown`:
-    /// why the figure is not compared; `sound`: every run counts for this figure.
+    /// Judges whether a difference is significant and exceeds the bound; with too few calls or runs
+    /// the bound is undecided. The throughput of a failing side crosses its bound. `unknown`: why
+    /// the figure is not compared; `sound`: every run counts for this figure.
     pub(super) fn judge(
         &self,
         differences: &[DifferenceRecord],

@@ -51,7 +51,7 @@ impl CompareRecord {
         self.sides().flat_map(|side| &side.runs)
     }
 
-    /// Returns every side after the first against it, in their order.
+    /// Returns the comparison of every side after the first with the first, in their order.
     pub fn contrasts(&self) -> impl Iterator<Item = Contrast<'_>> {
         let second = (self.differences.as_slice(), self.bounds.as_slice());
         let further = self.further.iter().map(|one| (&one.differences[..], &one.bounds[..]));

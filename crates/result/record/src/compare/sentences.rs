@@ -15,7 +15,7 @@ pub fn answer(report: &CompareRecord) -> String {
     report.contrasts().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a side compared with the first.
+/// Returns the result of a side compared with the first, as text.
 pub fn verdict(letter: char, differences: &[DifferenceRecord]) -> String {
     let of = |wanted: Judgement| -> Vec<String> {
         let found = differences.iter().filter(|one| one.judgement == wanted);

@@ -84,7 +84,7 @@ fn number(figure: Option<f64>) -> f64 {
     figure.unwrap_or(f64::NAN)
 }
 
-/// Returns a figure that is null if unbounded.
+/// Returns a figure of a record, in which null means unbounded; infinity for null.
 fn unbounded(figure: Option<f64>) -> f64 {
     figure.unwrap_or(f64::INFINITY)
 }

@@ -197,7 +197,7 @@ pub struct RampStepRecord {
 }
 
 impl RampRecord {
-    /// Returns every figure of a ramp. VALID until it is [`RampRecord::judged`].
+    /// Returns a record with every figure of a ramp. VALID until it is [`RampRecord::judged`].
     pub fn of(report: &RampReport) -> RampRecord {
         let empty = Curve::default();
         let first = report.curves.first().unwrap_or(&empty);
@@ -315,7 +315,7 @@ impl CurveRecord {
 }
 
 impl RampStepRecord {
-    /// Returns a step, the `at`th from 1. `labels`: of all targets.
+    /// Returns the record of a step, the `at`th from 1. `labels`: of all targets.
     pub fn of(step: &RampStep, at: usize, labels: &[String]) -> RampStepRecord {
         let point = &step.point;
         RampStepRecord {

@@ -102,7 +102,7 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
     VerdictRecord { state, causes }
 }
 
-/// Returns a target of which too few steps can be used.
+/// Returns the cause for a target with too few usable steps, if there is one.
 fn concluded_nothing(ramp: &RampRecord) -> Option<CauseRecord> {
     let targets = ramp.steps.iter().filter_map(|step| ramp.row_of(step)).max();
     let why = |row| {

@@ -360,7 +360,7 @@ impl RunRecord {
         })
     }
 
-    /// Returns a histogram of the run; without recordings if there was nothing to record.
+    /// Returns a histogram of the run; empty if nothing was recorded.
     pub fn hist(&self, of: RunHist) -> Hist {
         self.named_hist(of.key())
     }
@@ -395,7 +395,7 @@ impl RunRecord {
         self.named_hist(&transaction_name(row))
     }
 
-    /// Returns a metric of `server_timing_s`.
+    /// Returns the histogram of a metric of `server_timing_s`.
     pub fn hist_of_timing(&self, name: &str) -> Hist {
         self.named_hist(&timing_name(name))
     }
@@ -405,7 +405,7 @@ impl RunRecord {
         found.map(HistogramRecord::hist).unwrap_or_default()
     }
 
-    /// Returns the headline: response times of succeeded and timed-out calls.
+    /// Returns the histogram of the headline: response times of succeeded and timed-out calls.
     pub fn response(&self) -> Hist {
         let mut all = self.hist(RunHist::Succeeded);
         all.merge(&self.hist(RunHist::Plain));

@@ -309,7 +309,7 @@ impl BodiesRecord {
 }
 
 impl RunRecord {
-    /// Returns every figure of a run.
+    /// Returns a record with every figure of a run.
     pub fn of(report: &RunReport) -> RunRecord {
         RunRecord::made(report, &Figures::new(report), &report.measurement.total)
     }

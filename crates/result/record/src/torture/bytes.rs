@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for WireBytes {
     }
 }
 
-/// Returns the bytes of which this is the escaped form; `None` for an unknown escape.
+/// Parses the escaped form of bytes; `None` for an unknown escape.
 fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -309,7 +309,7 @@ impl Recovery {
         duration.map_or(never, |duration| Recovery::Seconds(duration.as_secs_f64()))
     }
 
-    /// Returns the duration; `None`: never.
+    /// Returns the duration; `None` for never.
     pub fn duration(self) -> Option<Nanos> {
         match self {
             Recovery::Seconds(seconds) => Some(Nanos::from_secs_f64(seconds)),

@@ -72,15 +72,15 @@ impl<'de> Deserialize<'de> for Day {
 }
 
 impl Day {
-    /// Returns the UTC day of seconds since 1970-01-01; the first of all days for an invalid
-    /// instant.
+    /// Returns the day in UTC of an instant in seconds since 1970-01-01; the first representable
+    /// day if the number is not a valid instant.
     pub fn of_unix(seconds: f64) -> Day {
         // what is beyond the range saturates and is no instant
         let instant = OffsetDateTime::from_unix_timestamp(seconds as i64);
         Day(instant.map_or(Date::MIN, OffsetDateTime::date))
     }
 
-    /// Returns the day that is written so, as [`Day`] writes it: `2027-01-31`.
+    /// Parses a day in the format of [`Day`]: `2027-01-31`.
     pub fn parse(text: &str) -> Option<Day> {
         let mut parts = text.splitn(3, '-');
         let year = parts.next()?.parse().ok()?;
@@ -225,7 +225,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Formats `S-07 tab, until 2027-01-31: reason`.
+    /// Describes the waiver: `S-07 tab, until 2027-01-31: reason`.
     pub fn what(&self) -> String {
         let waiver = &self.waiver;
         let exchange = waiver.exchange.as_ref().map(|name| format!(" {name}"));
@@ -245,7 +245,7 @@ impl Applied {
     }
 }
 
-/// Returns the waiver by which this case does not count.
+/// Returns the waiver of the findings of this case, if there is one.
 pub(super) fn used<'a>(all: &'a [Applied], case: &str) -> Option<&'a Applied> {
     all.iter().find(|one| one.waiver.case == case && one.state == WaiverState::Used)
 }

@@ -3,7 +3,7 @@
 use super::{counted, printable, shown_url};
 use plan::{HttpVersion, Order, Plan, Verify};
 
-/// Returns the meaning of `--priority` for a run.
+/// Describes the effect of `--priority` on a run.
 pub fn priority(plan: &Plan) -> Option<String> {
     let frames = match plan.request.version {
         HttpVersion::Http2 => {
@@ -15,7 +15,7 @@ pub fn priority(plan: &Plan) -> Option<String> {
     Some(format!("{asked}: a field of each request{frames}"))
 }
 
-/// Formats `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
+/// Describes the calls of a plan: `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
 pub fn protocol(plan: &Plan) -> String {
     if plan.is_websocket() {
         return websocket(plan);
@@ -51,7 +51,7 @@ pub fn protocol(plan: &Plan) -> String {
     parts.join(", ")
 }
 
-/// Formats `WebSocket, 10 connections, 5 messages per connection`.
+/// Describes the WebSockets of a plan: `WebSocket, 10 connections, 5 messages per connection`.
 fn websocket(plan: &Plan) -> String {
     let mut parts = vec!["WebSocket".to_owned()];
     if let plan::Load::Open { connections_max: Some(count), .. } = &plan.load {
@@ -81,7 +81,7 @@ fn websocket(plan: &Plan) -> String {
     parts.join(", ")
 }
 
-/// Returns the rule by which connections are called conforming.
+/// Returns the rule by which a connection counts as conforming.
 pub fn conforming_rule(plan: &Plan) -> String {
     let what = if plan.measure.conforming_counts_heads { "heads and bodies" } else { "bodies" };
     if plan.specweb99.is_some() {
@@ -98,7 +98,7 @@ pub fn conforming_rule(plan: &Plan) -> String {
     )
 }
 
-/// Formats `320 kbit/s`.
+/// Formats a bit rate: `320 kbit/s`.
 fn bits_per_s(bps: f64) -> String {
     match bps {
         _ if !bps.is_finite() => "-".to_owned(),

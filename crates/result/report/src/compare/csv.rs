@@ -9,7 +9,7 @@ use std::fmt::Write;
 const HEADER: &str = "figure,before,after,scale,change,low,high,noise,detectable,effect,p_value,\
                       judgement";
 
-/// Returns the differences with a header line.
+/// Renders the differences as CSV with a header line.
 pub fn csv(report: &CompareRecord) -> String {
     let several = !report.further.is_empty();
     let mut out = format!("{HEADER}{}\n", if several { ",side" } else { "" });

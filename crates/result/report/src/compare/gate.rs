@@ -34,8 +34,8 @@ pub(super) fn gate(document: &mut Document, report: &CompareRecord) {
     document.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, lines);
 }
 
-/// Returns the bounds as XML, a test case each, with a line feed at its end. An undecided bound is
-/// a skipped case.
+/// Renders the bounds as JUnit XML, a test case each, with a line feed at its end. An undecided
+/// bound is a skipped case.
 pub fn junit(report: &CompareRecord) -> String {
     let of = |contrast: Contrast<'_>| -> Vec<TestCase> {
         let mark = contrast.mark(report);

@@ -68,7 +68,7 @@ fn known<T>(figure: Option<T>, show: impl Fn(T) -> String) -> String {
     figure.map_or_else(|| "-".to_owned(), show)
 }
 
-/// Returns a line for each quantile of each protocol: its name, the bar, the time.
+/// Renders a line for each quantile of each protocol: its name, the bar, the time.
 fn bars(names: &[&str], hists: &[Hist]) -> Vec<String> {
     let known = |(_, quantile): &&(&str, f64)| {
         hists.iter().all(|hist| hist.count() >= stats::samples_needed(*quantile))

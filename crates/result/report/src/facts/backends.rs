@@ -23,7 +23,8 @@ pub(crate) fn facts(backends: &BackendsRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Parses `pod-a 600 (60.0 %), pod-b 400 (40.0 %)`; `None` for fewer than `least` rows.
+/// Formats the shares of back ends: `pod-a 600 (60.0 %), pod-b 400 (40.0 %)`; `None` for fewer than
+/// `least` rows.
 fn shares(mut rows: Vec<(&str, u64)>, least: usize) -> Option<String> {
     if rows.len() < least {
         return None;
@@ -41,7 +42,7 @@ fn shares(mut rows: Vec<(&str, u64)>, least: usize) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// Returns the load that back ends report.
+/// Describes the load that back ends report.
 fn reported(load: &LoadRecord) -> String {
     let share = |name: &str, figure: &Option<LoadFigureRecord>| {
         let figure = figure.as_ref()?;

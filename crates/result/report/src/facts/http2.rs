@@ -44,7 +44,7 @@ pub(super) fn fields(fields: &FieldsRecord) -> String {
     format!("fields: {sent}, {}", one("received", fields.received, fields.received_coded))
 }
 
-/// Returns the server's announcements about streams, and the connections that it ends.
+/// Describes the server's announcements about streams, and the connections that it ends.
 fn frames(facts: &Http2Record) -> Option<String> {
     let codes = |name: &str, codes: &BTreeMap<String, u64>| {
         let mut codes: Vec<(&String, &u64)> = codes.iter().collect();

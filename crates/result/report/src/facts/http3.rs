@@ -37,7 +37,7 @@ fn streams(facts: &Http3Record) -> String {
     )
 }
 
-/// Returns the server's announcements about streams, and the connections that it ends.
+/// Describes the server's announcements about streams, and the connections that it ends.
 fn frames(facts: &Http3Record) -> Option<String> {
     let waited = (facts.waited > 0)
         .then(|| format!("{} waited for a stream", counted(facts.waited, "call")));

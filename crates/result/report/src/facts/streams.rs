@@ -6,7 +6,7 @@ use record::run::{ModelTokensRecord, RunHist};
 use stats::Hist;
 use units::show;
 
-/// Returns the number of streams and events, and their rate; nothing if not requested.
+/// Describes the number of streams and events, and their rate; `None` if not requested.
 pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     let streams = report.bodies.streams.as_ref()?;
     let rate = show::rate(streams.events_per_s);
@@ -54,7 +54,7 @@ fn of_tokens(tokens: &ModelTokensRecord) -> String {
     text
 }
 
-/// Returns the time to the first token and rate of tokens, for a run in one line.
+/// Returns the time to the first token and the rate of tokens, for the one-line form of a run.
 pub(crate) fn in_short(report: &RunRecord) -> Vec<String> {
     let streams = report.bodies.streams.as_ref();
     let Some(tokens) = streams.and_then(|streams| streams.tokens.as_ref()) else {

@@ -8,7 +8,7 @@ use units::show;
 /// Characters of a URL that are shown.
 const URL_MAX: usize = 60;
 
-/// Returns the number of compared and of wrong bodies; nothing if not requested.
+/// Describes the number of compared and of wrong bodies; `None` if not requested.
 pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     let against = record::words::verified_against(report.plan.plan())?;
     let verified = report.bodies.verified.as_ref()?;
@@ -27,12 +27,12 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     })
 }
 
-/// Returns an example; `None` if every body was right.
+/// Describes the first wrong body; `None` if every body was right.
 pub(crate) fn first_example(report: &RunRecord) -> Option<String> {
     examples(report).next()
 }
 
-/// Returns the first wrong bodies, a sentence each.
+/// Describes the first wrong bodies, one sentence each.
 pub(super) fn examples(report: &RunRecord) -> impl Iterator<Item = String> + '_ {
     report.bodies.verified.iter().flat_map(|verified| verified.examples.iter().map(example))
 }

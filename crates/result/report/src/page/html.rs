@@ -18,7 +18,7 @@ use crate::words;
 use frame::{Bar, Plots};
 use maud::{Markup, html};
 
-/// Returns the page.
+/// Renders the page.
 pub(crate) fn page(document: &Document) -> String {
     let mut plots = Plots::default();
     let body = body(document, &mut plots);
@@ -48,7 +48,7 @@ fn bar(document: &Document) -> Bar {
     bar
 }
 
-/// Returns the content of a document for the page.
+/// Renders the content of a document for the page.
 pub(crate) fn body(document: &Document, plots: &mut Plots) -> Markup {
     html! { @for one in document.blocks(Forms::PAGE) { (block(one, plots)) } }
 }

@@ -39,7 +39,7 @@ pub(crate) enum CaseEnding {
     Unknown(String),
 }
 
-/// Returns the suite as XML, with a line feed at its end.
+/// Renders the suite as XML, with a line feed at its end.
 pub(crate) fn junit(suite: &TestSuite) -> String {
     let count =
         |of: fn(&CaseEnding) -> bool| suite.cases.iter().filter(|case| of(&case.ending)).count();

@@ -6,7 +6,7 @@ use crate::section::{
 };
 use crate::words::{self, safe};
 
-/// Returns the document as Markdown, with a line feed at its end.
+/// Renders the document as Markdown, with a line feed at its end.
 pub(crate) fn markdown(document: &Document) -> String {
     let mut out = Markdown::default();
     document.blocks(Forms::MARKDOWN).for_each(|block| out.block(block));
@@ -151,7 +151,7 @@ fn data_table(one: &DataTable) -> String {
     title + &lines(&head, &rows)
 }
 
-/// Returns a table whose first row is its head, with an empty line before and after it.
+/// Renders a table whose first row is its head, with an empty line before and after it.
 fn lines(head: &[String], rows: &[Vec<String>]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let marks: Vec<&str> = (0..head.len()).map(|n| if n == 0 { "---" } else { "---:" }).collect();
@@ -159,7 +159,8 @@ fn lines(head: &[String], rows: &[Vec<String>]) -> String {
     format!("{}| {} |\n{rows}\n", line(head), marks.join(" | "))
 }
 
-/// Returns the text without any Markdown meaning: no emphasis, link, tag, table cell or mention.
+/// Escapes text so that it has no meaning in Markdown: no emphasis, link, tag, table cell or
+/// mention.
 fn plain(text: &str) -> String {
     // line ends are not possible in a cell
     let one_line = text.replace(['\r', '\n', '\t'], " ");

@@ -33,21 +33,21 @@ pub struct Style {
 }
 
 impl Style {
-    /// Returns the form of a text that is brief, or has everything.
+    /// Returns the form of the text: brief, or complete.
     pub(crate) fn form(self) -> Forms {
         if self.quiet { Forms::QUIET } else { Forms::FULL }
     }
 }
 
-/// Returns the document as text, with a line feed at its end: brief or with everything.
+/// Renders the document as text, brief or complete, with a line feed at its end.
 pub(crate) fn text(document: &Document, style: Style) -> String {
     let mut page = Page::default().coloured(style.color);
     write(&mut page, document, style.form());
     finished(page, style)
 }
 
-/// Returns the document. On a terminal that it does not fit, its result is repeated as the last
-/// lines, because the first ones have scrolled off.
+/// Renders the document. If it is longer than the terminal, the last lines repeat its result,
+/// because the first ones have scrolled off.
 pub(crate) fn text_with_result(
     document: &Document,
     result: impl IntoIterator<Item = Block>,
@@ -64,12 +64,12 @@ pub(crate) fn text_with_result(
     finished(page, style)
 }
 
-/// Returns the whole document as text, with our non-ASCII characters.
+/// Renders the whole document as text, with our non-ASCII characters.
 pub(crate) fn whole(document: &Document) -> String {
     text(document, Style { unicode: true, ..Style::default() })
 }
 
-/// Returns the text of a page in the terminal's character set.
+/// Renders the text of a page in the character set of the terminal.
 pub(crate) fn finished(page: Page, style: Style) -> String {
     if style.unicode { page.finish() } else { ascii(&page.finish()) }
 }

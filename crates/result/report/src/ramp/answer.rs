@@ -10,7 +10,7 @@ use units::{Nanos, show};
 /// Losses on the way down below this count as noise.
 const LOSS_MIN: f64 = 0.05;
 
-/// Returns a load on the axis: `261/s`, `64 users`.
+/// Formats a load on the axis: `261/s`, `64 users`.
 pub fn load(axis: Axis, level: f64) -> String {
     match axis {
         Axis::Rate => rate(level),
@@ -22,7 +22,7 @@ pub fn load(axis: Axis, level: f64) -> String {
     }
 }
 
-/// Returns a load on the axis, `-` without one.
+/// Formats a load on the axis; `-` without one.
 pub(super) fn level(axis: Axis, at: f64) -> String {
     if at.is_finite() { load(axis, at) } else { "-".to_owned() }
 }
@@ -48,7 +48,7 @@ fn bits(per_s: f64) -> String {
     format!("{} {unit}", (value * 1e2).round() / 1e2)
 }
 
-/// Returns an estimated or interpolated rate, with three digits.
+/// Formats an estimated or interpolated rate with three digits.
 fn rate(per_s: f64) -> String {
     if !per_s.is_finite() || per_s == 0.0 {
         return show::rate(per_s);
@@ -58,7 +58,7 @@ fn rate(per_s: f64) -> String {
     show::rate((per_s / unit).round() * unit)
 }
 
-/// Returns a capacity in short, by its interval only: `261/s`, `64 users or more`, `below 10/s`.
+/// Formats a capacity briefly, by its interval only: `261/s`, `64 users or more`, `below 10/s`.
 pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     match capacity {
         Span { high, .. } if *high == f64::INFINITY => {
@@ -71,7 +71,7 @@ pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     }
 }
 
-/// Returns a knee in short, by its interval only: `knee 261/s`, `no knee up to 640/s`, `knee below
+/// Formats a knee briefly, by its interval only: `knee 261/s`, `no knee up to 640/s`, `knee below
 /// 10/s`.
 pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
     match knee {
@@ -118,7 +118,7 @@ pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
     known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
 }
 
-/// Returns a server that already fails at the lowest load.
+/// Returns the facts about a server that fails even at the lowest load.
 fn failing(axis: Axis, step: &RampStepRecord) -> Vec<(&'static str, String)> {
     let server = printable(&step.run.server.sentence, 200);
     vec![
@@ -134,7 +134,7 @@ fn unusable_steps(report: &RampRecord, row: usize) -> Option<String> {
     crumbs(points.iter().map(|(purpose, point)| (*purpose, point)))
 }
 
-/// Returns the effect of a path on the good responses of a constant load, from one end to the
+/// Describes the effect of a path on the good responses of a constant load, from one end to the
 /// other.
 fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
     let axis = report.axis;
@@ -177,7 +177,7 @@ fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'stat
 pub(super) const BETWEEN: (&str, &str) = ("between ", " and ");
 pub(super) const TO: (&str, &str) = ("", " to ");
 
-/// Formats `240/s to 300/s`, or only the known end; empty without an interval.
+/// Formats an interval: `240/s to 300/s`, or only the known end; empty without an interval.
 pub(super) fn ends(axis: Axis, span: &Span, (before, between): (&str, &str)) -> String {
     match span.interval() {
         Some((_, high)) if span.is_open_below() && high.is_finite() => {
@@ -190,7 +190,7 @@ pub(super) fn ends(axis: Axis, span: &Span, (before, between): (&str, &str)) -> 
     }
 }
 
-/// Returns a load and its interval, if known: `250/s (240/s to 300/s)`.
+/// Formats a load with its interval, if known: `250/s (240/s to 300/s)`.
 pub(super) fn with_ends(axis: Axis, span: &Span, words: (&str, &str)) -> String {
     let at = level(axis, span.at);
     match ends(axis, span, words) {
@@ -199,7 +199,7 @@ pub(super) fn with_ends(axis: Axis, span: &Span, words: (&str, &str)) -> String 
     }
 }
 
-/// Returns the capacity under objectives.
+/// Describes the capacity under objectives.
 fn asked_for(report: &RampRecord, row: usize, curve: &Curve) -> Option<String> {
     let axis = report.axis;
     let capacity = curve.capacity.as_ref().filter(|found| !found.objectives.is_empty())?;
@@ -325,7 +325,7 @@ fn predicted(curve: &Curve) -> Option<String> {
     ))
 }
 
-/// Returns the fits.
+/// Returns the facts about the fitted curves.
 pub(super) fn law(axis: Axis, curve: &Curve) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(found) = &curve.kneedle {
@@ -358,7 +358,7 @@ fn scalability(law: &Usl) -> String {
     format!("contention {}, coherency {}; {most}", with(&law.a), with(&law.b))
 }
 
-/// Returns the steps in short: `12 steps, rates from 100/s to 350/s, 5 s each`.
+/// Describes the steps briefly: `12 steps, rates from 100/s to 350/s, 5 s each`.
 pub fn steps_sentence(report: &RampRecord) -> String {
     if report.steps.is_empty() {
         return "none was run".to_owned();

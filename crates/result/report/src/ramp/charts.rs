@@ -109,7 +109,7 @@ fn limited(
     at.iter().map(|place| there(place).map(of).filter(|value| value.is_finite())).collect()
 }
 
-/// Returns the mean over the repeats with its Student's interval, if there are repeats.
+/// Adds the mean over the repeats and its Student's t interval to a line, if there are repeats.
 fn with_band(line: Line, at: &[f64], levels: &[Level], figure: fn(&Point) -> f64) -> Line {
     let estimate = |level: &Level| {
         let values: Vec<f64> = level.points.iter().map(figure).collect();

@@ -12,7 +12,7 @@ const HEADER: &str = "step,label,purpose,level,repeat,settled_s,window_s,offered
     dropped,failure_share,failures_server,failures_path,failures_driver,failures_plan,met,\
     client_limited,verdict";
 
-/// Returns the steps with a header line (RFC 4180, with plain line feeds).
+/// Renders the steps as CSV with a header line (RFC 4180, with plain line feeds).
 pub fn csv(report: &RampRecord) -> String {
     let mut out = format!("{HEADER}\n");
     for (index, step) in report.steps.iter().enumerate() {

@@ -79,7 +79,7 @@ fn lines(report: &RampRecord, plane: &Plane) -> Vec<String> {
     lines
 }
 
-/// Returns the meaning of the marks.
+/// Describes the meaning of the marks.
 fn head(report: &RampRecord) -> String {
     let mut parts = vec!["Successful responses/s by load".to_owned()];
     if report.labels.len() > 1 {

@@ -90,7 +90,7 @@ fn lines(axis: Axis, steps: &[&RampStepRecord]) -> Vec<String> {
     lines
 }
 
-/// Returns the columns, at most 80 characters in total.
+/// Formats a row of the table, at most 80 characters.
 fn line(mark: &str, level: &str, cells: [&str; 6], failed: &str) -> String {
     let [achieved, goodput, p50, p99, p99_9, peak] = cells;
     format!(
@@ -109,7 +109,7 @@ fn mark(step: &RampStepRecord) -> &'static str {
     }
 }
 
-/// Returns a load without its unit, which is in the column's heading.
+/// Formats a load without its unit, which is in the column's heading.
 fn bare(axis: Axis, level: f64) -> String {
     let text = load(axis, level);
     if !axis.is_load() {
@@ -122,7 +122,7 @@ fn per_s(rate: f64) -> String {
     show::rate(rate).trim_end_matches("/s").to_owned()
 }
 
-/// Formats `-` with too few samples.
+/// Formats a quantile; `-` with too few samples.
 fn quantile(hist: &Hist, q: f64) -> String {
     match hist.count() >= samples_needed(q) {
         true => show::duration(hist.quantile(q)),
@@ -183,7 +183,7 @@ pub(super) fn steps(document: &mut Document, report: &RampRecord, read: Forms) {
     document.add(MARKDOWN, [Block::Details(Details { summary, body, ..Details::default() })]);
 }
 
-/// Returns the number of steps omitted in a form.
+/// Describes how many steps a form omits; `None` if it omits none.
 fn more(report: &RampRecord, shown: usize) -> Option<String> {
     match report.steps.len().saturating_sub(shown) {
         0 => None,

@@ -35,8 +35,8 @@ fn fuller(a: &Fullness, b: &Fullness) -> Fullness {
     }
 }
 
-/// Returns the server's resource that was saturated at the knee, or at the highest load without a
-/// knee: at the first watched load from the knee on.
+/// Describes the server's resource that was saturated at the knee, or at the highest load if there
+/// is no knee: at the first watched load from there on.
 pub(super) fn at_knee(report: &RampRecord, label: usize) -> Option<String> {
     let levels = watched(report, label);
     let last = levels.last()?;

@@ -162,7 +162,7 @@ fn concurrency(along: &Along) -> Chart {
     chart
 }
 
-/// Returns the client's own health along the window: CPU of its workers, and lateness of its calls.
+/// Renders the client's own health over the window: CPU of its workers, and lateness of its calls.
 pub(super) fn client(along: &Along) -> [Block; 2] {
     let mut cpu = along.chart("driver-cpu", "CPU of the client, per worker", AxisUnit::Share);
     cpu.top = 1.0;

@@ -112,7 +112,8 @@ fn of_class(class: FailureClass) -> StackedPart<'static> {
     StackedPart { name: class.id().to_owned(), wanted, count: Box::new(count) }
 }
 
-/// Returns distinct styles: the first parts get their natural color, the others a remaining one.
+/// Returns distinct colors for the parts: the natural one as long as it is free, otherwise a
+/// remaining one.
 fn tones(parts: &[StackedPart<'_>]) -> Vec<Tone> {
     let mut free = TONES.to_vec();
     let mut take = |wanted: &[Tone]| {

@@ -5,8 +5,8 @@ use crate::page::junit::{CaseEnding, TestCase, TestSuite};
 use crate::{RunRecord, SloRecord, words};
 use units::{Nanos, show};
 
-/// Returns the objectives as XML, with a line feed at its end. An undecided objective is a skipped
-/// case.
+/// Renders the objectives as JUnit XML, with a line feed at its end. An undecided objective is a
+/// skipped case.
 pub fn junit(report: &RunRecord) -> String {
     let case = |result: &SloRecord| TestCase {
         name: result.objective.text.clone(),

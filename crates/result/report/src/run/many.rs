@@ -76,7 +76,7 @@ fn name(run: &Named<'_>) -> String {
     words::printable(&run.name, 80)
 }
 
-/// Returns a row for each figure, a column for each run.
+/// Returns a table with a row for each figure and a column for each run.
 fn table(runs: &[Named<'_>]) -> DataTable {
     let headlines: Vec<Headline> = runs.iter().map(|run| run.report.headline()).collect();
     let row = |name: &str, cell: &dyn Fn(&Named<'_>) -> TableCell| -> TableRow {

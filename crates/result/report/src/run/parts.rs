@@ -16,7 +16,8 @@ use units::{Nanos, show};
 /// A label and its sentence.
 pub(super) type Fact = (&'static str, String);
 
-/// Returns the maximum characters of each of name, target and load.
+/// Returns the facts about the requested run. `room`: maximum number of characters of the name, the
+/// target and the load, each.
 pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
     let (target, name) = (shortened(&report.target, room), shortened(&report.name, room));
     let mut asked = Vec::new();
@@ -59,8 +60,8 @@ pub(super) fn headline(report: &RunRecord) -> [Block; 1] {
     [fact_list(facts)]
 }
 
-/// Returns the number of conforming simultaneous connections, by SPECweb99; and errors in the
-/// server's log of posted data.
+/// Returns the facts of SPECweb99: the number of conforming simultaneous connections, and errors in
+/// the server's log of posted data.
 pub(super) fn score(report: &RunRecord) -> Vec<Fact> {
     let Some(score) = report.score() else { return Vec::new() };
     let posts = facts::posts(report).filter(|posts| !posts.agree());
@@ -83,8 +84,8 @@ const CLASSES_MAX: usize = 4;
 /// Maximum number of objectives with their own line.
 const OBJECTIVES_MAX: usize = 4;
 
-/// Returns the share of failures; `by_class`: with the most frequent classes, in the absence of a
-/// table.
+/// Returns the share of failures; `by_class`: with the most frequent classes, if no table shows
+/// them.
 pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
     let mut classes: Vec<_> = report.failures.iter().collect();
     classes.sort_by_key(|failure| std::cmp::Reverse(failure.count));
@@ -106,7 +107,7 @@ pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
     ("Failed", text)
 }
 
-/// Returns the main figures, in frames.
+/// Renders the main figures in frames.
 pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
     let against = match report.intended_per_s {
         Some(intended) => {
@@ -130,7 +131,7 @@ pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
     ])
 }
 
-/// Returns the objectives in a row, the missed ones first; empty without objectives.
+/// Renders the objectives in a row, the missed ones first; empty without objectives.
 pub(super) fn marks(report: &RunRecord) -> Option<Block> {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));
@@ -165,7 +166,7 @@ pub(super) fn distribution(report: &RunRecord, all: &RunTimes, bars: usize) -> B
     Block::Grid(filled([times, picture.collect(), spectrum, phases]))
 }
 
-/// Returns the blocks of a page from a document that is created here.
+/// Returns the blocks for a page of the document that `make` fills.
 fn of_page(make: impl FnOnce(&mut Document)) -> Vec<Block> {
     let mut document = Document::default();
     make(&mut document);
@@ -251,7 +252,7 @@ pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
     lines
 }
 
-/// Returns the number of met objectives, and the others with their figures; empty without
+/// Describes the number of met objectives, and the others with their figures; empty without
 /// objectives.
 pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
     let all = report.slo.len();
@@ -270,7 +271,7 @@ pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
     (all > 0).then(|| parts.join(", "))
 }
 
-/// Returns the calls by their response times; empty for fewer than two.
+/// Renders a histogram of the response times; empty for fewer than two calls.
 pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
     if response.count() < 2 {
         return Vec::new();
@@ -368,7 +369,7 @@ pub(super) fn failure_classes(document: &mut Document, forms: Forms, report: &Ru
 /// Maximum number of bars in a row over time; more intervals share one.
 const BARS_MAX: usize = 40;
 
-/// Returns the run second by second, as rows of small bars; nothing for a run of a single interval.
+/// Renders the run second by second, as rows of small bars; empty for a run of a single interval.
 pub(super) fn per_second(report: &RunRecord) -> Vec<Block> {
     let buckets = figures::buckets(report, BARS_MAX);
     let [first, _, ..] = &buckets[..] else { return Vec::new() };
@@ -432,7 +433,7 @@ pub(super) fn details(document: &mut Document, report: &RunRecord) {
     document.add(Forms::PAGE, plan(toml));
 }
 
-/// Returns a plan: the options set, and the complete plan with its defaults, collapsed.
+/// Renders a plan: the options set, and the complete plan with its defaults, collapsed.
 pub(crate) fn plan(toml: &str) -> Vec<Block> {
     let mut blocks = vec![placed("plan", "Plan")];
     blocks.extend(record::words::to_brief_toml(toml).map(Block::Code));

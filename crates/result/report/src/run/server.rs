@@ -12,8 +12,8 @@ const MEBIBYTE: f64 = 1_048_576.0;
 /// Several rows merged into one point.
 type SutPoint<'a> = &'a [SutRow];
 
-/// Returns the server's resources along the window; empty for fewer than two readings. `x`: the
-/// axis of the run's other charts.
+/// Renders the server's resources over the window; empty for fewer than two readings. `x`: the axis
+/// of the run's other charts.
 pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>) -> Vec<Block> {
     let rows: Vec<SutRow> = sut.measured().copied().collect();
     let [_, .., last] = &rows[..] else { return Vec::new() };
@@ -57,7 +57,8 @@ impl Scene<'_> {
         self.points.iter().map(|rows| Some(most(rows) as f64)).collect()
     }
 
-    /// Returns a bound, if it is known and close enough to the figures to be in the chart.
+    /// Returns the line of a bound, if it is known and close enough to the figures to be in the
+    /// chart.
     fn bound(&self, name: &str, most: f64, figures: &Values) -> Option<Line> {
         let highest = figures.iter().flatten().fold(0.0, |most: f64, value| most.max(*value));
         let line = Line::new(name, Tone::Soft, vec![Some(most); self.points.len()]);

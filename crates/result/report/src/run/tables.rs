@@ -111,8 +111,8 @@ fn times_row(label: &str, hist: &Hist) -> TableRow {
     row.into()
 }
 
-/// Returns the bound on the client's lateness in each figure; `None` if it changes none of them. A
-/// bound is also valid for the quantiles above, so the row rises.
+/// Returns a row with the bound on the client's lateness in each figure; `None` if it changes none
+/// of them. A bound also applies to the quantiles above, so the bounds increase along the row.
 fn lateness_row(doubt: &Doubt) -> Option<TableRow> {
     let quantiles = || HEAD.iter().map(|(_, quantile)| *quantile).chain([1.0]);
     let shown = quantiles().any(|quantile| doubt.shows(quantile));
@@ -126,7 +126,7 @@ fn lateness_row(doubt: &Doubt) -> Option<TableRow> {
     shown.then(|| part(row.into()))
 }
 
-/// Returns an upper bound, rounded up to a round figure so that it is not read as a measurement.
+/// Formats an upper bound, rounded up so that it does not look like a measurement.
 fn bound(most: Nanos) -> String {
     const LEAST: u64 = 1_000;
     let most = most.0;
@@ -140,7 +140,7 @@ fn bound(most: Nanos) -> String {
     text.replace(".00 ", " ").replace(".0 ", " ")
 }
 
-/// Returns the quantiles that the plan lists.
+/// Renders the quantiles that the plan lists.
 pub(super) fn spectrum(report: &RunRecord, all: &RunTimes) -> [Block; 3] {
     let count = all.response.count();
     let rows = report.quantiles.iter().map(|row| {
@@ -211,7 +211,7 @@ pub(super) fn messages(document: &mut Document, forms: Forms, report: &RunRecord
     document.add(forms, parts_table("WebSocket", "WebSocket", &facts::messages::times(report)));
 }
 
-/// Returns a row per histogram; empty without histograms.
+/// Returns a table with a row per histogram; `None` without histograms.
 fn parts_table(name: &str, title: &str, parts: &[(&str, Hist)]) -> Option<Block> {
     let only = |head: &str| Column::from(head).only(Forms::PAGE);
     let columns =
@@ -275,7 +275,7 @@ fn half_share(estimate: &Estimate) -> f64 {
     figures::ratio((estimate.high - estimate.low) / 2.0, estimate.value)
 }
 
-/// Returns the number of rows of the per-URL table if there is room for all.
+/// Returns the maximum number of rows of the per-URL table in a form with room for all.
 pub(super) fn rows_max(report: &RunRecord) -> usize {
     if report.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
 }
@@ -460,7 +460,8 @@ pub(super) fn first_notes(document: &mut Document, forms: Forms, report: &RunRec
     }
 }
 
-/// Returns a row for each name, whose column is headed `head`: counts, then times.
+/// Returns a table with a row for each name: counts, then times. `head`: heading of the column of
+/// names.
 fn ended_table<R: Into<TableRow>>(
     (name, title): (&str, &str),
     head: &str,
@@ -474,8 +475,8 @@ fn ended_table<R: Into<TableRow>>(
     DataTable::new(columns).named(name, title).sortable().with(rows)
 }
 
-/// Returns a name, its number of ended and failed calls, and their times. `ends`: of the axis
-/// shared by all rows.
+/// Returns a row: a name, its numbers of ended and failed calls, and their times. `ends`: ends of
+/// the axis that all rows share.
 fn ended_row(
     name: String,
     (ended, failed): (u64, u64),
@@ -499,7 +500,8 @@ fn ends(all: &[Hist]) -> (Nanos, Nanos) {
     (low, there().map(Hist::max).max().unwrap_or(low).max(low))
 }
 
-/// Returns the mean response times over time as bars: the height is the share of the longest.
+/// Returns a cell with the mean response times over time as bars, whose height is relative to the
+/// longest.
 fn over_time(row: &UrlRecord) -> TableCell {
     let times = || row.over_time_s.iter().flatten().copied();
     let longest = times().fold(0.0, f64::max);

@@ -104,7 +104,7 @@ pub(crate) enum Dash {
     Short,
 }
 
-/// True if the points of a line are marked.
+/// Marks of the points of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Dots {
@@ -203,7 +203,8 @@ impl Cells {
         self.columns.iter().flatten().map(|(_, count)| *count).max().unwrap_or(0)
     }
 
-    /// Returns the lower end of the lowest and upper end of the highest class in use, in seconds.
+    /// Returns the lower end of the lowest class in use and the upper end of the highest, in
+    /// seconds.
     pub(crate) fn ends_s(&self) -> (f64, f64) {
         let classes = || self.columns.iter().flatten().map(|(class, _)| *class);
         let low = classes().min().unwrap_or(0);
@@ -284,12 +285,12 @@ impl Chart {
             .collect()
     }
 
-    /// Returns all parts of a stack at one position.
+    /// Returns the sum of all parts of a stack at one position.
     fn sum(&self, place: usize) -> f64 {
         self.lines.iter().filter_map(|line| *line.values.get(place)?).sum()
     }
 
-    /// Returns data for the script.
+    /// Returns the data for the script.
     pub(crate) fn data(&self) -> Value {
         let line = |line: &Line| {
             json!({

@@ -175,7 +175,7 @@ impl TableCell {
         TableCell { words: words.into(), look, sort: None }
     }
 
-    /// Returns the sorted by a figure.
+    /// Returns a cell that is sorted by a figure.
     pub(crate) fn by(sort: f64, words: impl Into<Words>) -> TableCell {
         TableCell { words: words.into(), look: CellLook::Plain, sort: Some(sort) }
     }

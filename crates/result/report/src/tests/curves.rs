@@ -105,7 +105,7 @@ static BOTH: LazyLock<RampReport> = LazyLock::new(|| {
     }
 });
 
-/// Returns the ramp of one server or two.
+/// Returns the ramp of one server, or of two.
 pub(crate) fn ramp(labels: &[&str]) -> RampReport {
     let mut report = BOTH.clone();
     report.steps.retain(|step| step.label < labels.len());

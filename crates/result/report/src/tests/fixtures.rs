@@ -277,7 +277,7 @@ pub(crate) fn valid() -> RunReport {
     report
 }
 
-/// Returns a complete stream, a truncated one, and an empty one.
+/// Returns the tally of a complete stream, a truncated one, and an empty one.
 fn streams() -> StreamTally {
     let (mut streams, due) = (StreamTally::default(), Nanos::from_secs(5));
     for end in [StreamEnd::Whole, StreamEnd::TimedOut] {

@@ -4,7 +4,7 @@ use crate::{Style, survey};
 use record::survey::SurveyRecord;
 use serde_json::json;
 
-/// Returns a known server, a silent one, and a line without a server.
+/// Returns the record of a known server, a silent server, and a line without a server.
 fn record() -> SurveyRecord {
     let server = |names: &[&str], address: Option<&str>| {
         json!({

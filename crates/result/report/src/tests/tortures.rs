@@ -100,7 +100,7 @@ fn measure(what: &str, (low, high): (Option<f64>, Option<f64>), unit: Unit, note
     Measure { what: what.into(), low, high, unit, note: note.into() }
 }
 
-/// Returns a prefork server of 4 workers without a timeout: slow heads deny service.
+/// Returns the report of a prefork server of 4 workers without a timeout: slow heads deny service.
 pub(super) fn pressed() -> Report {
     let mut report = mixed();
     let mut slow = made_up("W-10", "half heads, many at once", TestOutcome::Denied);

@@ -2,7 +2,8 @@
 
 use sample::{SutRow, SutSeries};
 
-/// Returns a server watched for ten seconds that runs out of CPU and of room in its listen queue.
+/// Returns the series of a server watched for ten seconds that runs out of CPU and of room in its
+/// listen queue.
 pub(crate) fn watched(cpu_cores: f64) -> SutSeries {
     let row = |second: u64| SutRow {
         at_s: second as f64,

@@ -142,7 +142,7 @@ fn many(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// Formats `fail, was pass: title; detail`.
+/// Describes a change: `fail, was pass: title; detail`.
 fn change_text(change: &ChangeRecord) -> String {
     let outcomes = match (change.a, change.b) {
         (Some(a), Some(b)) if a == b => a.id().to_owned(),

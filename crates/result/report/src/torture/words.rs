@@ -265,7 +265,7 @@ pub(crate) fn followed(health: &HealthRecord) -> String {
     }
 }
 
-/// Returns a p99, marked where it has fewer probes than it needs.
+/// Formats a p99, marked if it has fewer probes than it needs.
 pub(crate) fn p99(time_s: f64, probes: u64) -> String {
     let mark = if probes < stats::samples_needed(0.99) { "~" } else { "" };
     format!("{mark}{}", seconds(time_s))

@@ -181,7 +181,7 @@ fn filler_kept(number: u32) -> Vec<u8> {
     out
 }
 
-/// Returns the filler field in an HTTP/3 section.
+/// Appends the filler field to an HTTP/3 section.
 fn filler_line(number: u32, section: &mut Vec<u8>) {
     let name = format!("x-{number}");
     http3::write::field(name.as_bytes(), &[b'a'; FILLER], section);

@@ -107,7 +107,7 @@ pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
     }
 }
 
-/// Returns the numbers of a state, which is held now if it was not before.
+/// Returns the measures of a state; holds the state now if it was not held before.
 fn measured(runner: &mut Runner<'_>, state: SlowState) -> Vec<Measure> {
     let Some(case) = meter::case_of(runner, state) else { return Vec::new() };
     let Some(hold) = SlowHold::of(&case) else { return Vec::new() };

@@ -135,8 +135,8 @@ impl Pressed<'_> {
         self.probes.iter().filter(refused).map(|probe| probe.due)
     }
 
-    /// Returns the instant at which connections were refused for a moment and those of the load
-    /// reset.
+    /// Returns the instant at which connections were refused for a moment and connections of the
+    /// load were reset.
     fn restarted(&self) -> Option<Nanos> {
         let near = |at: Nanos| {
             let close = |broken: &&Nanos| at.0.abs_diff(broken.0) <= TOGETHER.0;

@@ -372,7 +372,7 @@ mod tests {
         let sent = [sent.concat(), sent[1..].concat()].concat();
         for size in [1, 5, 17, sent.len()] {
             let asked = asked(Spoken::Http3, &sent, size);
-            // one connection as for every conversation, and two packets
+            // the first request, which every connection has, and two packets
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
         }
     }

@@ -3,7 +3,7 @@ use crate::replies::Replies;
 
 const MIB: u64 = 1 << 20;
 
-/// Returns the limits of about the size for public, private and local targets.
+/// Returns limits similar to those for public, private and local targets.
 fn narrow() -> Bounds {
     Bounds {
         connections_max: 32,

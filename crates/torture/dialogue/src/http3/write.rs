@@ -33,12 +33,12 @@ pub fn on(stream: u64, bytes: &[u8], last: bool) -> Vec<u8> {
     out
 }
 
-/// Returns a RESET_STREAM.
+/// Returns a piece that sends RESET_STREAM.
 pub fn reset(stream: u64, code: u64) -> Vec<u8> {
     piece(PieceKind::Reset, stream, code)
 }
 
-/// Returns a STOP_SENDING.
+/// Returns a piece that sends STOP_SENDING.
 pub fn stop(stream: u64, code: u64) -> Vec<u8> {
     piece(PieceKind::Stop, stream, code)
 }

@@ -212,9 +212,9 @@ fn is_slow(exchange: &ExchangeResult) -> bool {
     exchange.judgement.kind == Some(FailureKind::Slow)
 }
 
-/// Returns a limit on connections denies service to all others, whatever the connections do. In
-/// that case, in an overload, or if many connections per second were not compared with well-behaved
-/// ones, the kind of connection is not the cause.
+/// Returns the effect of a denial of service. A limit on connections denies service to all others,
+/// whatever the connections do. In that case, in an overload, or if many connections per second
+/// were not compared with well-behaved ones, the kind of connection is not the cause.
 fn denied(row: &CaseResult) -> Effect {
     let control = row.health.as_ref().and_then(|health| health.control_denied);
     let well_behaved = match &row.case.family {

@@ -87,7 +87,8 @@ pub(super) fn is_incomplete(talk: &Talk) -> bool {
     lacks(&crate::record::sent(&talk.steps), true).is_some()
 }
 
-/// Parses `encouraged`: the interim response for Expect was received.
+/// Returns the part that the sent requests lack. `encouraged`: the interim response for Expect was
+/// received.
 fn lacks(sent: &[u8], encouraged: bool) -> Option<MissingPart> {
     let mut rest = sent;
     // an empty line before a request is ignored (RFC 9112 section 2.2)

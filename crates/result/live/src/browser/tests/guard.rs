@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 const PORT: u16 = 8080;
 
-/// Formats `pass`, a status, or the new cookie.
+/// Returns the decision of the guard: `pass`, a status, or the new cookie.
 fn ruled(guard: &Guard, method: &str, uri: &str, headers: &[(&str, &str)]) -> String {
     let mut map = HeaderMap::new();
     for (name, value) in headers {

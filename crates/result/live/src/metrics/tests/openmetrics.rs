@@ -101,7 +101,7 @@ fn sample(line: &str) -> Line {
     Line { name, labels, value: value.parse().unwrap_or_else(|_| panic!("value of {line}")) }
 }
 
-/// Returns the text up to the closing quote, unescaped, and the rest after it.
+/// Returns the unescaped text up to the closing quote, and the rest after the quote.
 fn quoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut chars = text.char_indices();

@@ -15,7 +15,7 @@ const FRAME: u16 = 2;
 /// Width of a host and its labels in characters.
 const NAME: usize = 24;
 
-/// Returns the number of the remaining rows that the agents use: 0 without a fleet or without room.
+/// Returns how many of the remaining rows the agents use: 0 without a fleet or without room.
 pub(super) fn rows(model: &Model, left: u16) -> u16 {
     let wanted = u16::try_from(model.agents.len()).unwrap_or(u16::MAX).min(SHOWN) + FRAME;
     let given = wanted.min(left);

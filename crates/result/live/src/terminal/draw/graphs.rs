@@ -82,7 +82,7 @@ pub(super) fn quantiles(frame: &mut Frame<'_>, area: Rect, model: &Model, look: 
     chart(frame, area, model, look, &curves, ([low, top], labels));
 }
 
-/// Formats `1 ms` of -3, `10 s` of 1.
+/// Formats a power of ten in seconds: `1 ms` for -3, `10 s` for 1.
 fn decade_name(decade: f64) -> String {
     let units = [(-6.0, "µs"), (-3.0, "ms"), (0.0, "s")];
     let (base, unit) =

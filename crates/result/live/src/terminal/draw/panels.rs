@@ -100,7 +100,7 @@ fn times(model: &Model) -> Vec<TableCells> {
     rows
 }
 
-/// Returns a dash without a value.
+/// Formats a time; a dash without a value.
 fn time(value: Nanos, max: Nanos) -> String {
     if max.is_zero() { "-".to_owned() } else { show::duration(value) }
 }
@@ -161,7 +161,7 @@ fn cut(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Line<'stat
     lines
 }
 
-/// Returns a heading, and a line for each status, the most frequent first.
+/// Renders a heading, and a line for each status, the most frequent first.
 fn statuses(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     let latest = model.latest.as_ref();
     let rate = |status: u16| {
@@ -182,7 +182,7 @@ fn statuses(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns a heading, and a line for each class, the most frequent first, with the party to blame.
+/// Renders a heading, and a line for each class, the most frequent first, with the party to blame.
 fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     let all = &model.so_far.failures;
     if all.is_empty() {
@@ -201,7 +201,7 @@ fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     std::iter::once(heading).chain(all.iter().map(line)).collect()
 }
 
-/// Returns the content for a window without separate panels for it.
+/// Renders statuses and failures on one line, for a window without room for their panels.
 fn endings_line(model: &Model, look: Look) -> Line<'static> {
     let so_far = &model.so_far;
     let listed = |parts: Vec<String>| if parts.is_empty() { s("none") } else { parts.join(", ") };
@@ -236,7 +236,7 @@ fn table(
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// Returns a name, and two right-aligned figures.
+/// Renders a name, and two right-aligned figures.
 fn columns(
     rows: Vec<TableCells>,
     name_width: usize,

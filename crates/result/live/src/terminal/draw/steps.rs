@@ -17,7 +17,7 @@ const STEPS_MIN: u16 = 2;
 /// Width of a step's name in characters.
 const NAME: usize = 26;
 
-/// Returns the number of the remaining rows that the steps use. The graphs keep theirs if both fit.
+/// Returns how many of the remaining rows the steps use. The graphs keep theirs if both fit.
 pub(super) fn rows(model: &Model, left: u16) -> u16 {
     if model.subject.steps.is_empty() {
         return 0;

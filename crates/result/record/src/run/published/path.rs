@@ -99,7 +99,7 @@ impl PathRecord {
         }
     }
 
-    /// Returns the server's log.
+    /// Returns the facts of the path in the form of a measurement.
     pub fn facts(&self) -> PathFacts {
         let kind = |kind: &PathKindRecord| PathKind {
             name: kind.name.clone(),

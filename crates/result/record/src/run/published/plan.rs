@@ -34,13 +34,13 @@ impl PlanRecord {
         &self.plan
     }
 
-    /// Returns the plan as TOML, secrets masked.
+    /// Returns the plan as TOML, with masked secrets.
     pub fn toml(&self) -> &str {
         &self.toml
     }
 }
 
-/// Returns the plan's tables as objects; text that is no TOML stays text.
+/// Returns the plan's tables as objects; text that is not TOML stays text.
 fn tables(toml: &str) -> Value {
     toml::from_str(toml).unwrap_or_else(|_| Value::String(toml.to_owned()))
 }

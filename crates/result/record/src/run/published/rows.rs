@@ -27,7 +27,7 @@ fn name(plan: &Plan, rows: usize, index: usize) -> (Option<String>, String) {
 /// Maximum number of rows whose times are published over time.
 const OVER_TIME_MAX: usize = 50;
 
-/// Returns the number of seconds with four digits: a picture needs no more.
+/// Returns the time in seconds, rounded to four digits: a chart needs no more.
 fn rounded(time: units::Nanos) -> f64 {
     let step = 10_u64.pow(time.0.max(1).ilog10().saturating_sub(3));
     units::Nanos((time.0 + step / 2) / step * step).as_secs_f64()

@@ -95,7 +95,7 @@ struct SutRowForm {
 }
 
 impl SutRecord {
-    /// Returns the readings, to be worked with.
+    /// Returns the readings as the series that they were measured in.
     pub fn series(&self) -> SutSeries {
         SutSeries {
             name: self.name.clone(),

@@ -36,7 +36,7 @@ impl TokensRecord {
         }
     }
 
-    /// Formats `3 obtained (2 renewed before expiry), none failed; slowest 12.0 ms`.
+    /// Formats the counts: `3 obtained (2 renewed before expiry), none failed; slowest 12.0 ms`.
     pub fn sentence(&self) -> String {
         let show = units::show::count;
         let mut ways = Vec::new();

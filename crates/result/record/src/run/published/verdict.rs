@@ -205,7 +205,7 @@ impl SloRecord {
         }
     }
 
-    /// Returns the figure with its unit.
+    /// Formats the figure with its unit.
     pub fn figure_text(&self) -> String {
         self.objective.metric.show(self.figure.unwrap_or(f64::NAN))
     }

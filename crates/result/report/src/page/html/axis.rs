@@ -115,7 +115,7 @@ pub(crate) fn bottom_axis(scale: &Scale, ticks: &[f64], label: &dyn Fn(f64) -> S
     }
 }
 
-/// Returns a path through the points; `None` breaks it.
+/// Renders a path through the points; `None` interrupts it.
 pub(crate) fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let mut path = String::new();
     let mut command = 'M';

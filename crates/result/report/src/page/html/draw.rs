@@ -92,7 +92,7 @@ fn line_class(line: &Line) -> String {
     ["curve", line.tone.class(), dash_class(line.dash), thin].join(" ").trim().to_owned()
 }
 
-/// Returns the script draws its own key for lines.
+/// Renders the key of the lines, for pages without the script, which draws its own key.
 fn line_keys(chart: &Chart) -> Markup {
     html! {
         @for line in &chart.lines {

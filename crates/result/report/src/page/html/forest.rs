@@ -106,8 +106,8 @@ fn ticks(scale: &Scale, frame: &ForestFrame) -> Vec<f64> {
 /// Width of a mark such as `+150 %`.
 const TICK_WIDTH: f64 = 52.0;
 
-/// Returns the figure's name, and values outside the axis; stacked, the difference in words as
-/// well.
+/// Renders the name of the figure, and values outside the axis; if stacked, the difference in words
+/// as well.
 fn names(one: &ForestRow, top: f64, reach: f64, frame: &ForestFrame) -> Markup {
     let (name_x, anchor) = match frame.stacked {
         true => (frame.axis.0, "start"),
@@ -139,7 +139,7 @@ fn percent(share: f64) -> String {
     format!("{sign}{percent} %")
 }
 
-/// Draws the interval of a difference and its point, above the noise floor.
+/// Draws the interval of a difference, its point, and the noise floor behind both.
 fn interval(one: &ForestRow, y: f64, scale: &Scale, reach: f64, frame: &ForestFrame) -> Markup {
     let class = one.tone.class();
     let noise = Some(one.noise).filter(|noise| noise.is_finite());
@@ -171,7 +171,7 @@ fn interval(one: &ForestRow, y: f64, scale: &Scale, reach: f64, frame: &ForestFr
 /// Length of the arrow at the axis's end.
 const ARROW: f64 = 12.0;
 
-/// Returns the part of a difference that the axis cannot show, in words.
+/// Describes the part of a difference that the axis cannot show.
 fn beyond(one: &ForestRow, reach: f64) -> String {
     let change = |share: f64| amount(share, false);
     let point = (one.change > reach).then(|| change(one.change));

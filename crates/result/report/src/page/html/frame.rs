@@ -31,14 +31,14 @@ pub(crate) struct Plots {
 }
 
 impl Plots {
-    /// Returns a chart as SVG, with its data for the script.
+    /// Renders a chart as SVG, with its data for the script.
     pub(crate) fn figure(&mut self, chart: &Chart) -> Markup {
         let chart = Chart { id: self.named(&chart.id), ..chart.clone() };
         self.data.push(chart.data());
         draw::figure(&chart)
     }
 
-    /// Returns an id of this part of the page.
+    /// Returns an id that is unique to this part of the page.
     pub(crate) fn named(&self, id: &str) -> String {
         format!("{}{id}", self.part)
     }
@@ -81,7 +81,7 @@ fn bar(bar: &Bar) -> Markup {
     }
 }
 
-/// Returns the whole page. The script only reads its data, draws and sorts: everything is readable
+/// Renders the whole page. The script only reads its data, draws and sorts: everything is readable
 /// without it.
 pub(crate) fn page(title: &str, head: &Bar, body: &Markup, plots: Plots) -> String {
     let data = serde_json::to_string(&plots.data).expect("finite numbers and strings");

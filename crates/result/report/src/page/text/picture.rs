@@ -80,7 +80,7 @@ fn wide(cells: &[String]) -> usize {
     cells.first().map_or(0, |cell| cell.chars().count())
 }
 
-/// Returns a share of `room` characters; nonzero shares are visible.
+/// Draws a share as a bar of at most `room` characters; nonzero shares are visible.
 fn bar(share: f64, room: usize) -> String {
     let eighths = (share * room as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };

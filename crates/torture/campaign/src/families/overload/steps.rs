@@ -167,7 +167,7 @@ mod tests {
         Nanos::from_millis(count)
     }
 
-    /// Requests one every 10 ms for a second, with a response after `over`.
+    /// Returns a call every 10 ms for a second, each with this outcome after `over` ms.
     fn calls(met: Met, over: u64) -> Vec<LoadedCall> {
         let one = |n: u64| LoadedCall {
             route: 0,

@@ -113,7 +113,7 @@ fn unread(runner: &mut Runner<'_>) -> TalkScript {
     not_reading(runner, request)
 }
 
-/// Holds requests for the plain page whose responses are never read.
+/// Returns a conversation that requests the plain page and never reads the response.
 pub(in crate::families) fn abandoned(runner: &mut Runner<'_>) -> TalkScript {
     let request = habits::plain_request(runner.target, "");
     not_reading(runner, request)

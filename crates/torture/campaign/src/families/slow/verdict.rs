@@ -265,8 +265,8 @@ impl HeldState {
         (self.judgement(outcome, expected, why), Some(measure))
     }
 
-    /// Returns the server closed the connection. A client that does not read cannot tell when: the
-    /// close is visible only after the buffered data.
+    /// Judges a state that the server ended by closing the connection. A client that does not read
+    /// cannot observe when: the close is visible only after the buffered data.
     fn gave_up(&self, came: u64, whole: Option<u64>) -> (Judgement, Option<Measure>) {
         let of = whole.map_or(String::new(), |whole| format!(" of {}", show::bytes(whole)));
         let cut = format!("{}{of} arrived, {}", show::bytes(came), self.how());

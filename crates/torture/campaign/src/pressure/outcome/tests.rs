@@ -8,7 +8,7 @@ const FAST: Nanos = Nanos::from_millis(1);
 const ARMED_AT: Nanos = Nanos::from_secs(10);
 const RELEASED_AT: Nanos = Nanos::from_secs(30);
 
-/// Parses a letter for each probe: `.` correct, `~` correct and slow, `s` shed, `x` lost, `r`
+/// Builds probes from letters, one each: `.` correct, `~` correct and slow, `s` shed, `x` lost, `r`
 /// refused, `l` correct and slow, but sent late by us, `!` not sent for lack of descriptors.
 fn probes(kind: ProbeKind, from: Nanos, letters: &str) -> Vec<Probe> {
     let one = |(index, letter): (usize, char)| {

@@ -28,7 +28,7 @@ fn exchange(outcome: TestOutcome, kind: Option<FailureKind>) -> ExchangeResult {
     }
 }
 
-/// Returns a case as severe as its only exchange.
+/// Returns the result of a case that is as severe as its only exchange.
 fn row(case: &Case, outcome: TestOutcome, kind: Option<FailureKind>) -> CaseResult {
     let exchanges = vec![exchange(outcome, kind)];
     CaseResult { outcome, exchanges, ..CaseResult::of(case) }
