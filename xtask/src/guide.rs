@@ -306,8 +306,8 @@ impl<'a> Stage<'a> {
         command
     }
 
-    /// Runs with a site. A check runs during other work, so its site uses a free port instead of
-    /// the usual one.
+    /// Returns the text with the address of the site that runs. A check runs during other work, so
+    /// its site uses a free port instead of the usual one.
     fn with_site(&self, text: &str) -> String {
         match &self.site {
             Some((_, address)) => text.replace(SITE, address),

@@ -140,7 +140,7 @@ pub(super) struct Judged {
     pub(super) unit: &'static str,
     /// Figures found; `None` if the raw file has none.
     pub(super) found: Option<Estimate>,
-    /// Whether the budget is kept; `None` with too few rounds.
+    /// True if the budget is met; `None` with too few rounds.
     pub(super) holds: Option<bool>,
 }
 

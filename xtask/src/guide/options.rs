@@ -36,7 +36,7 @@ fn named(text: &str) -> BTreeSet<String> {
     found.filter(|option| !option.ends_with('-')).collect()
 }
 
-/// Returns whether an option belongs to another tool, as on migration pages.
+/// Returns whether a page may name options of another tool, as migration pages do.
 fn of_another_tool(page: &str) -> bool {
     page.contains("/coming-from-")
 }

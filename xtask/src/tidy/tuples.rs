@@ -50,8 +50,8 @@ struct Packed {
 }
 
 impl Packed {
-    /// Returns whether a tuple is assigned to a tuple, and no value needs a name that an earlier
-    /// one would have replaced.
+    /// Records the line if a tuple is assigned to a tuple, and no value needs a name that an
+    /// earlier assignment would replace.
     fn judge(&mut self, line: usize, places: &[String], value: &syn::Expr) {
         let syn::Expr::Tuple(values) = value else { return };
         if values.elems.len() != places.len() || places.len() < 2 {

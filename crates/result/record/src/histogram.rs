@@ -4,7 +4,7 @@
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use stats::Hist;
 
-/// Encodes recordings of zero, and the others; `None` for the others if there are none.
+/// Returns the number of recordings of zero, and the encoding of the others; `None` without others.
 pub fn encode(hist: &Hist) -> (u64, Option<Vec<u8>>) {
     let (zeros, above) = hist.parts();
     let blob = above.map(|above| {

@@ -241,8 +241,8 @@ impl Observed {
         ratio(self.failed as f64, self.called() as f64)
     }
 
-    /// Returns the calls that shares of failures refer to, including those of an interruption, as
-    /// in the report's line of failures.
+    /// Returns the number of calls that shares of failures refer to, including those of an
+    /// interruption, as in the report's line of failures.
     fn called(&self) -> u64 {
         // calls that died in the queue have failed and count as failures of the server's, too
         (self.done + self.abandoned).max(self.failed)
@@ -286,7 +286,8 @@ impl Observed {
         self.tail.as_ref().and_then(|tail| tail.since_s)
     }
 
-    /// Returns the connections refused at the end: if others broke before, the process has ended.
+    /// Returns the conduct of a server that refuses connections at the end: if others broke before,
+    /// the process has ended.
     fn turned_away(&self, run: &Inputs<'_>, tail: &Tail) -> (Conduct, Option<f64>, String) {
         let refused = format!("{} connections were refused", show::count(self.refused));
         let Some(since_s) = tail.since_s else {
@@ -467,8 +468,8 @@ fn wrong_statuses(run: &Inputs<'_>) -> Vec<(u16, u64)> {
     wrong
 }
 
-/// Returns the calls that failed an explicit expectation of the plan. A status of 400 or above
-/// without one is a failure, but not of an expectation.
+/// Returns the number of calls that failed an explicit expectation of the plan. A status of 400 or
+/// above without one is a failure, but not of an expectation.
 pub(crate) fn missed_expectations(plan: &Plan, failed: impl Fn(FailureClass) -> u64) -> u64 {
     let expect = &plan.expect;
     let asked = [

@@ -151,7 +151,7 @@ impl SurveyedServer {
         SurveyedServer { reached: false, trouble: Some(why.to_owned()), ..self }
     }
 
-    /// Returns a server that answered, with the conclusion about it.
+    /// Records that the server answered, with the conclusion about it.
     pub fn judged(&mut self, found: &Software, evidence: &[(String, String)]) {
         self.reached = true;
         self.software = Some(found.name.clone());

@@ -37,7 +37,7 @@ pub(crate) fn ends(counts: &OutcomesRecord) -> impl Iterator<Item = (&'static st
     all.filter(|(name, count)| *name != "lost" || *count > 0)
 }
 
-/// Returns the calls of the warm-up; `None` without a warm-up.
+/// Describes the calls of the warm-up; `None` without a warm-up.
 pub(crate) fn warm_up(report: &RunRecord) -> Option<String> {
     let counts = &report.warm_up;
     (counts.due > 0).then(|| {

@@ -238,7 +238,7 @@ pub(crate) struct FactList {
 /// A step, whether it succeeded, and remarks on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MarkedStep {
-    /// Whether it was met; `None` if it was not tried.
+    /// True if the step was met; `None` if it was not tried.
     pub(crate) met: Option<bool>,
     pub(crate) name: String,
     /// Duration.

@@ -187,7 +187,7 @@ pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunRecord>>) -> CompareRec
     })
 }
 
-/// Returns the runs in the order in which they began.
+/// Returns the order in which the runs of complete blocks began, as letters.
 fn order(runs: &[Vec<RunRecord>]) -> String {
     let blocks = runs.iter().map(|side| side.len() / OF_A_BLOCK).min().unwrap_or(0);
     let block = |number: usize| {

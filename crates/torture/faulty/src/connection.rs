@@ -197,7 +197,7 @@ impl Connection {
         self.unsent.is_some()
     }
 
-    /// Returns when it times out, or a call on it.
+    /// Returns when the connection or a call on it times out.
     pub(super) fn due(&self) -> Nanos {
         self.own_due().min(self.frames.as_ref().map_or(Nanos::NEVER, |frames| frames.due()))
     }

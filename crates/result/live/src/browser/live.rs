@@ -100,7 +100,7 @@ fn causes(verdict: &VerdictRecord) -> Value {
     causes.map(|cause| json!(cause.text)).collect()
 }
 
-/// Converts times to seconds; null if nothing was timed.
+/// Returns the figures of a second, with times in seconds; null if nothing was timed.
 fn second(second: &SecondRecord) -> Value {
     let span = second.span_s.max(1e-9);
     let time = |value: Option<f64>| value.filter(|_| !second.warm_up);

@@ -73,7 +73,7 @@ fn cumulative(times: &Times) -> impl Iterator<Item = (f64, u64)> {
     })
 }
 
-/// Formats `name{label="value",le="0.1"} 3`.
+/// Writes a sample: `name{label="value",le="0.1"} 3`.
 fn line(out: &mut String, name: &str, end: &str, sample: &Sample, le: Option<&str>, value: &str) {
     out.push_str(name);
     out.push_str(end);

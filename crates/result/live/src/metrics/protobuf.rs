@@ -20,7 +20,7 @@ impl WireMessage {
         self.0
     }
 
-    /// Returns the message preceded by its length, for streams of messages.
+    /// Appends the message, preceded by its length, to a stream of messages.
     pub(crate) fn delimited(self, out: &mut Vec<u8>) {
         varint(out, self.0.len() as u64);
         out.extend(self.0);

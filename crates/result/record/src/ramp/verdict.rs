@@ -24,8 +24,8 @@ impl RampRecord {
     }
 }
 
-/// Returns objectives that every usable step misses, while a lower step is unusable: a load that
-/// meets them may exist.
+/// Returns the cause for objectives that every usable step misses, while a lower step is unusable:
+/// a load that meets them may exist.
 fn undecided_objectives(ramp: &RampRecord) -> Option<CauseRecord> {
     let open = |(row, curve): (usize, &Curve)| {
         let found = curve.capacity.as_ref()?;

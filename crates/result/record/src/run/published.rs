@@ -314,7 +314,7 @@ impl RunRecord {
         RunRecord::made(report, &Figures::new(report), &report.measurement.total)
     }
 
-    /// Returns the calls that failed an explicit expectation of the plan.
+    /// Returns the number of calls that failed an explicit expectation of the plan.
     pub fn missed_expectations(&self) -> u64 {
         missed_expectations(self.plan.plan(), |class| {
             self.failures.iter().filter(|one| one.class == class).map(|one| one.count).sum()
@@ -424,7 +424,7 @@ fn failures(total: &stats::Snapshot) -> Vec<FailureRecord> {
     total.failures.iter().map(failure).collect()
 }
 
-/// Converts NaN to null, which JSON lacks.
+/// Returns a known figure; `None`, which becomes null, for NaN, which JSON does not have.
 pub(crate) fn known(figure: f64) -> Option<f64> {
     figure.is_finite().then_some(figure)
 }

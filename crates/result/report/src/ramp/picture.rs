@@ -17,7 +17,7 @@ const LEFT: usize = 11;
 const MARKS: [char; 16] =
     ['o', 'x', '+', '#', '@', '%', '&', '$', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 
-/// Returns a cell of the chart, from the left and from the bottom; `None` outside.
+/// Cells of the chart: rows from the bottom up, each from left to right.
 struct Plane {
     cells: Vec<[char; WIDE]>,
     x_max: f64,

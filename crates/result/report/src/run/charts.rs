@@ -36,7 +36,7 @@ impl Along {
         self.buckets.iter().map(|bucket| Some(of(bucket))).collect()
     }
 
-    /// Draws times above zero, because the axis is logarithmic.
+    /// Returns the times above zero, because the axis is logarithmic.
     fn times(&self, of: fn(&Bucket) -> Nanos) -> Values {
         let time = |bucket| Some(of(bucket).as_secs_f64()).filter(|time| *time > 0.0);
         self.buckets.iter().map(time).collect()

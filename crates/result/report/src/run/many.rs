@@ -101,7 +101,7 @@ fn table(runs: &[Named<'_>]) -> DataTable {
         .with([row("measured", &when)])
 }
 
-/// Returns the times of a run; a run without a response has none.
+/// Formats a figure of a run; `-` for the times of a run without a response.
 fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
     if kind == FigureKind::Time && headline.max_s <= 0.0 {
         "-".to_owned()

@@ -127,7 +127,8 @@ pub(crate) fn answered(index: u64, intended: Nanos, issued: Nanos, service: Nano
     Call { sample, outcome: Outcome::Succeeded, issued: true }
 }
 
-/// Returns 8 users without think time on kept connections, ten seconds, without failures.
+/// Returns the calls of 8 users without think time on kept connections, for ten seconds, without
+/// failures.
 pub(crate) fn closed_calls() -> Vec<Call> {
     let mut stream = Seed(11).stream(Purpose::Simulation, 0);
     let (mut calls, mut index) = (Vec::new(), 0);
@@ -143,8 +144,8 @@ pub(crate) fn closed_calls() -> Vec<Call> {
     calls
 }
 
-/// Returns 400 calls per second for 12 s (the first 2 a warm-up) at a server that freezes for 800
-/// ms in second 7, with responses of several statuses, resets, time-outs and drops.
+/// Returns calls at 400/s for 12 s (of which 2 s are a warm-up) to a server that freezes for 800 ms
+/// in second 7, with responses of several statuses, resets, time-outs and drops.
 fn open_calls() -> Vec<Call> {
     let mut stream = Seed(23).stream(Purpose::Simulation, 1);
     let mut calls = Vec::new();
@@ -528,7 +529,7 @@ pub(crate) fn extreme() -> RunReport {
     report
 }
 
-/// Returns users that shop; one body belongs to another page.
+/// Returns a run of users that shop; one body belongs to another page.
 pub(crate) fn of_journeys() -> RunReport {
     let mut run = valid();
     let text = "version = 1\nurl = 'http://shop.example/'\n\

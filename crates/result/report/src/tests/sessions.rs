@@ -28,7 +28,7 @@ pub(crate) fn run(index: usize, times: f64, rates: f64) -> RunReport {
     run
 }
 
-/// Returns the runs of both sides.
+/// Returns a comparison of the runs of both sides.
 pub(crate) fn comparison(
     before: Vec<RunReport>,
     after: Vec<RunReport>,
@@ -50,15 +50,16 @@ pub(crate) fn comparison(
     }
 }
 
-/// Returns six blocks; the second side's times are `times` as long, and its rates `rates` as high.
+/// Returns a comparison of six blocks; the second side's times are `times` as long, and its rates
+/// `rates` as high.
 pub(crate) fn blocks(times: f64, rates: f64, bounds: &[&str]) -> Comparison {
     let before = (0..12).map(|index| run(index, 1.0, 1.0)).collect();
     let after = (0..12).map(|index| run(index + 3, times, rates)).collect();
     comparison(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
 }
 
-/// Returns one site over three protocols: the second's times are twice as long, the third is like
-/// the first.
+/// Returns a comparison of one site over three protocols: the second's times are twice as long, the
+/// third is like the first.
 pub(crate) fn over_protocols(bounds: &[&str]) -> Comparison {
     let versions = [HttpVersion::Http11, HttpVersion::Http2, HttpVersion::Http3];
     let side = |(at, version): (usize, HttpVersion)| {
@@ -84,7 +85,7 @@ pub(crate) fn over_protocols(bounds: &[&str]) -> Comparison {
     }
 }
 
-/// Returns one run per side.
+/// Returns a comparison of one run per side.
 pub(crate) fn one_run_each() -> Comparison {
     comparison(vec![run(0, 1.0, 1.0)], vec![run(1, 2.0, 0.5)], "", &["p99 +5%"])
 }

@@ -153,8 +153,8 @@ fn the_json_keeps_its_schema() {
     assert!(!validator.is_valid(&wrong));
 }
 
-/// Returns four exchanges that fail in one way and one in another, and a second case that fails in
-/// the first way.
+/// Returns a report with four exchanges that fail in one way and one in another, and a second case
+/// that fails in the first way.
 fn repetitive() -> Report {
     let mut report = mixed();
     let like = |name: &str, sent: &str| {

@@ -17,8 +17,8 @@ fn unicode() -> Style {
     Style { unicode: true, ..Style::default() }
 }
 
-/// Returns the same server one version later: one finding fixed, one new, one worse, one renamed,
-/// and a timeout removed.
+/// Returns the report of the same server one version later: one finding fixed, one new, one worse,
+/// one renamed, and a timeout removed.
 fn later() -> Report {
     let mut report = pressed();
     let find = |report: &mut Report, id: &str| -> usize {

@@ -43,7 +43,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
     }
 }
 
-/// Returns flaky random data, a violation, an inconclusive case, and a pass.
+/// Returns a report with flaky random data, a violation, an inconclusive case, and a pass.
 pub(super) fn mixed() -> Report {
     let mut failed = result("S-07", TestOutcome::Fail);
     let request = b"GET /'\x00 HTTP/1.1\r\nHost : h\r\n\r\n";
@@ -229,8 +229,8 @@ pub(super) fn watched() -> Report {
     report
 }
 
-/// Returns three minutes of five probes per second; those on new connections are lost from 60 s to
-/// 120 s.
+/// Returns the probes of three minutes, five per second; those on new connections are lost from 60
+/// s to 120 s.
 fn probes() -> Vec<Probe> {
     let probe = |n: u64, kind: ProbeKind| {
         let due = Nanos::from_millis(n * 200);

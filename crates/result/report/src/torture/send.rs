@@ -54,7 +54,7 @@ pub(crate) fn responses(received: &[u8]) -> Vec<&[u8]> {
     starts.windows(2).map(|ends| &received[ends[0]..ends[1]]).collect()
 }
 
-/// Formats `HTTP/1.1 200 `.
+/// Returns whether the bytes begin with a status line, such as `HTTP/1.1 200 `.
 fn status_line(bytes: &[u8]) -> bool {
     let Some(rest) = bytes.strip_prefix(b"HTTP/1.") else { return false };
     matches!(rest, [b'0' | b'1', b' ', status @ ..] if status.len() >= 3

@@ -50,7 +50,7 @@ impl OutcomesRecord {
         self.succeeded + self.failed + self.timed_out
     }
 
-    /// Returns the failed, timed out and dropped calls.
+    /// Returns the number of failed, timed-out and dropped calls.
     pub fn bad(&self) -> u64 {
         self.failed + self.timed_out + self.dropped
     }

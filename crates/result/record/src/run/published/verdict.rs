@@ -210,8 +210,8 @@ impl SloRecord {
         self.objective.metric.show(self.figure.unwrap_or(f64::NAN))
     }
 
-    /// Returns the figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and its
-    /// probability, if it is met by few calls.
+    /// Returns the figure with its interval: `29.9 ms (95 %: 28.1 ms to 31.7 ms)`, and the
+    /// certainty of an objective that few calls meet.
     pub fn measured_text(&self) -> String {
         let mut text = match self.interval_text() {
             Some(interval) => format!("{} ({interval})", self.figure_text()),

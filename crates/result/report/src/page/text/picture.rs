@@ -75,7 +75,7 @@ fn left_aligned(cells: Vec<String>) -> Vec<String> {
     cells.into_iter().map(|cell| format!("{cell:<widest$}")).collect()
 }
 
-/// Draws cells of equal width.
+/// Returns the width of cells that are all equally wide.
 fn wide(cells: &[String]) -> usize {
     cells.first().map_or(0, |cell| cell.chars().count())
 }

@@ -127,7 +127,7 @@ fn field(line: &str) -> Result<(&str, &str), String> {
     if plain && trimmed && !value.contains(['\r', '\n']) { Ok((name, value)) } else { Err(wrong()) }
 }
 
-/// Returns whether the bytes are a token (RFC 9110 section 5.6.2).
+/// Returns whether the byte may be part of a token (RFC 9110 section 5.6.2).
 fn token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
