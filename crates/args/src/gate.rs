@@ -8,7 +8,7 @@ use record::compare::{FailIf, Gate, OF_A_BLOCK};
 use session::sut::SutTarget;
 use units::{Nanos, show};
 
-/// Share of the budget for one run if `-d` is not given: 40 blocks of four runs.
+/// Divisor of the budget for the duration of a run if `-d` is not given: 40 blocks of four runs.
 const RUNS_OF_BUDGET: u64 = 160;
 /// Minimum and maximum duration of such a run.
 const RUN_LENGTHS: (Nanos, Nanos) = (Nanos::SECOND, Nanos::from_secs(10));

@@ -372,7 +372,7 @@ fn carry_out(
     }
 }
 
-/// Returns a result even if a bug ended the part: the manager waits for it.
+/// Runs the part; returns a result even if a bug ends it, because the manager waits for one.
 fn guarded(work: impl FnOnce() -> Final) -> Final {
     // no data of the part is used after a panic
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {

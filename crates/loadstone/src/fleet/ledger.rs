@@ -99,8 +99,9 @@ impl Ledger {
         self.edge = self.edge.max(edge);
     }
 
-    /// Counts the calls lost up to the instant `until`, beyond those counted before: arrivals that
-    /// were due, and calls without an outcome. In a closed loop the number of due calls is unknown.
+    /// Returns the counts of calls lost up to the instant `until`, beyond those counted before:
+    /// arrivals that were due, and calls without an outcome. In a closed loop the number of due
+    /// calls is unknown.
     pub(super) fn ghost_until(&mut self, owed: Option<&Owed>, until: Nanos) -> Ghost {
         let (due, warm) = owed.map_or((0, 0), |owed| self.due(owed, until));
         let known = |own: &Counts, ghost: &Counts, due: u64| {

@@ -139,7 +139,7 @@ impl Wire {
         self.events.recv_timeout(patience).ok()
     }
 
-    /// Returns the agents that are finished.
+    /// Returns the agents from which no more messages are expected.
     pub(super) fn absent(&self) -> Vec<String> {
         self.with(|manager| manager.absent())
     }

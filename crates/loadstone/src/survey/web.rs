@@ -24,8 +24,7 @@ use url::Position;
 const WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of handshake pieces that are read.
 const PIECES_MAX: usize = 64;
-/// Maximum number of bytes sent on one connection; also the rate limit, in bytes per second, of
-/// each new connection.
+/// Maximum number of bytes sent on one connection before a response.
 const MESSAGE_MAX: u64 = 64 << 10;
 
 pub(super) fn visit(

@@ -122,7 +122,7 @@ fn about(counted: Counted) -> &'static str {
     if counted.error > 0.0 { "about " } else { "" }
 }
 
-/// Returns two standard errors: the interval that includes 95 % of all samples.
+/// Formats two standard errors: in 95 % of samples, the estimate is off by at most this.
 fn margin(error: f64) -> String {
     show::share(2.0 * error)
 }

@@ -106,9 +106,8 @@ impl Trail {
         self.take_tail().pop()
     }
 
-    /// Returns the first conversation of this case without a response, among the final
-    /// conversations before the loss, or among all: later ones were sent to a server that was
-    /// already lost.
+    /// Returns the first of the last conversations before the loss, or of all, that belong to this
+    /// case and got no response: the later ones were sent to a server that was already lost.
     pub(crate) fn take_first_silent(&mut self, case: &str) -> Option<Suspect> {
         let silent = |talk: &Talk| {
             let by_server = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));

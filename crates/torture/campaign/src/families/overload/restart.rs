@@ -138,7 +138,7 @@ pub(in crate::families) fn run(
     result.outcome = shown.into();
 }
 
-/// Returns a rate that the server certainly sustains, even if its knee is unknown.
+/// Returns a rate that the server sustains easily, even if its knee is unknown.
 pub(super) fn easy(knee: &Knee) -> f64 {
     knee.easy(EASY)
 }
