@@ -37,9 +37,33 @@ const PACE: Nanos = Nanos::from_millis(10);
 /// Maximum duration of such a round: leaks occur at once.
 const HOLD: Nanos = Nanos::from_secs(5);
 
-/// Resource of the server.
+/// A resource that a server holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeldResource {
+    Descriptors,
+    Memory,
+    Threads,
+}
+
+impl HeldResource {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            HeldResource::Descriptors => "open descriptors",
+            HeldResource::Memory => "resident memory",
+            HeldResource::Threads => "threads",
+        }
+    }
+}
+
+/// A resource that leaks, in words.
+pub(crate) struct Leak {
+    what: HeldResource,
+    pub(crate) text: String,
+}
+
+/// How a resource is measured.
 struct Held {
-    what: &'static str,
+    what: HeldResource,
     least: u64,
     of: fn(&ServerState) -> u64,
     words: fn(u64) -> String,
@@ -47,13 +71,13 @@ struct Held {
 
 const HELD: [Held; 2] = [
     Held {
-        what: "open descriptors",
+        what: HeldResource::Descriptors,
         least: DESCRIPTORS_GROWN,
         of: |state| state.descriptors,
         words: show::count,
     },
     Held {
-        what: "resident memory",
+        what: HeldResource::Memory,
         least: MEMORY_GROWN,
         of: |state| state.memory_bytes,
         words: show::bytes,
@@ -108,8 +132,7 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     let mut found = leaks(runner, &levels, None);
     let start = runner.now();
     for _ in ROUNDS..ROUNDS_MAX {
-        let [_, memory] = &HELD;
-        let memory_grows = found.iter().any(|leak| leak.starts_with(memory.what));
+        let memory_grows = found.iter().any(|leak| leak.what == HeldResource::Memory);
         if !memory_grows || runner.has_to_end() || runner.now() - start > ROUNDS_TIME {
             break;
         }
@@ -118,7 +141,7 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     }
     if !found.is_empty() {
         result.show(TestOutcome::Leak);
-        result.notes.extend(found);
+        result.notes.extend(found.into_iter().map(|leak| leak.text));
         keep_leaking(runner, case, result);
     }
 }
@@ -138,7 +161,7 @@ fn repeat_round(
 
 /// Returns what leaks, from the levels before, after, and after each further round. Earlier growth,
 /// since `first`, is subtracted.
-fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState>) -> Vec<String> {
+fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState>) -> Vec<Leak> {
     // each started worker holds some resources
     let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
     if runner.life.is_gone() || !levels.iter().all(same) {
@@ -150,7 +173,7 @@ fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState
             let grown = first.map_or(0, |first| all[0].saturating_sub((held.of)(first)));
             held.leaks(&all.iter().map(|level| level.saturating_sub(grown)).collect::<Vec<u64>>())
         })
-        .map(|(held, all)| leaked(held, &all))
+        .map(|(held, all)| Leak { what: held.what, text: leaked(held, &all) })
         .collect()
 }
 
@@ -162,7 +185,7 @@ pub(crate) fn leaks_again(
     script: &TalkScript,
     count: usize,
     first: &mut Option<ServerState>,
-) -> Option<Vec<String>> {
+) -> Option<Vec<Leak>> {
     let plan = Plan::paced(vec![script.clone(); count], PACE, HOLD);
     let plan = Plan { until_over: true, armed_early: true, ..plan };
     let before = runner.world.server()?;
@@ -210,7 +233,7 @@ fn leaked(held: &Held, levels: &[u64]) -> String {
     format!(
         "{} of the server: {before} before the case, {} after it and after each of {} more such \
         rounds: resources of a round are not released",
-        held.what,
+        held.what.text(),
         rest.join(", "),
         rest.len() - 1
     )

@@ -315,7 +315,10 @@ fn replay_leak(
             Some(leaks) if leaks.is_empty() => {
                 (TestOutcome::Pass, "the resources were released".into())
             }
-            Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
+            Some(leaks) => {
+                let texts: Vec<String> = leaks.into_iter().map(|leak| leak.text).collect();
+                (TestOutcome::Leak, texts.join("; "))
+            }
         };
         Tried::once(judgment_of(failure, outcome, text), gate::pass(runner) == Recovery::Never)
     })

@@ -131,8 +131,8 @@ pub fn cause_of(kind: Option<FailureKind>, talk: &Talk) -> Option<Cause> {
 
 /// Returns the cause if one thing alone is missing.
 fn lacks(exchange: &Exchange, talk: &Talk, plain: &Plain) -> Option<Cause> {
-    let waits = |class: &Class| class.is_prompt() && !class.holds(talk, plain);
-    if exchange.accept.iter().any(waits) {
+    let waits = |class: &Class| class.lacks_prompt(talk, plain);
+    if waits::expects_continue(talk) && exchange.accept.iter().any(waits) {
         return Some(Cause::NoContinue);
     }
     exchange.accept.iter().find_map(|class| class.missing(talk, plain)).map(Cause::Missing)

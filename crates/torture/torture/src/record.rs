@@ -118,7 +118,7 @@ pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
                     found.push(SentPause { after, span, ..SentPause::default() });
                 } else if after > 0 && bytes.len() == 1 {
                     // a shell joins what it writes without a pause
-                    found.push(SentPause { after, other_action: true, ..SentPause::default() });
+                    other_action(&mut found, after);
                 }
                 after += bytes.len() as u64;
             }
@@ -129,10 +129,18 @@ pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
             Move::Pause(_) | Move::Await(_) => {}
             // the response has arrived: a client that stays sees the same
             Move::Close if matches!(steps.get(at.wrapping_sub(1)), Some(Move::Await(_))) => {}
-            _ => found.push(SentPause { after, other_action: true, ..SentPause::default() }),
+            _ => other_action(&mut found, after),
         }
     }
     found
+}
+
+/// Adds an action that a shell cannot repeat, unless such an action is the last entry: thousands
+/// of single bytes are one entry.
+fn other_action(found: &mut Vec<SentPause>, after: u64) {
+    if !found.last().is_some_and(|last| last.other_action) {
+        found.push(SentPause { after, other_action: true, ..SentPause::default() });
+    }
 }
 
 /// Time for a response that a step waits for, in a command that sends everything.

@@ -36,7 +36,8 @@ pub struct SentPause {
     pub span: Nanos,
     /// The client half-closes here.
     pub half_close: bool,
-    /// The client does something else here that a shell cannot, such as a reset.
+    /// The client does something else here that a shell cannot, such as a reset; further such
+    /// actions without a pause before them have no entry.
     pub other_action: bool,
 }
 

@@ -138,11 +138,13 @@ fn longest_served(runner: &mut Runner<'_>, most: usize, least: usize) -> Option<
     })
 }
 
-/// Returns the lengths to try: each is half of the previous one and at least twice the last one,
-/// which is `least`.
+/// Returns lengths to try: `most`, each half of the previous one down to twice the last, and
+/// `least`.
 fn lengths(most: usize, least: usize) -> Vec<usize> {
-    let halved = std::iter::successors(Some(most), |length| Some(length / 2));
-    halved.take_while(|length| *length >= least.max(1) * 2).chain([least]).collect()
+    let halved = std::iter::successors(Some(most / 2), |length| Some(length / 2));
+    let between = halved.take_while(|length| *length >= least.max(1) * 2);
+    let longest = Some(most).filter(|most| *most > least);
+    longest.into_iter().chain(between).chain([least]).collect()
 }
 
 /// Returns a plain request of about this length, padded with fields of at most 500 bytes.
@@ -307,6 +309,7 @@ mod tests {
     #[test]
     fn the_shortest_request_is_tried_last() {
         assert_eq!(lengths(6_000, 600), [6_000, 3_000, 1_500, 600]);
+        assert_eq!(lengths(1_000, 600), [1_000, 600]);
         assert_eq!(lengths(600, 600), [600]);
         assert_eq!(lengths(0, 0), [0]);
     }

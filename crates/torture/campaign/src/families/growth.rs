@@ -4,6 +4,7 @@
 
 use crate::attempts::Rate;
 use crate::families::random;
+use crate::leak::HeldResource;
 use crate::{PLAIN_CALLS, Runner, culprit, habits};
 use dialogue::talk::TalkScript;
 use sample::ServerState;
@@ -17,35 +18,33 @@ use units::{Nanos, show};
 /// Resource; the growth over the run from which it is examined; and the minimum growth in the
 /// batches that confirms it.
 struct Resource {
-    what: &'static str,
+    what: HeldResource,
     grown: u64,
     least: u64,
     of: fn(&ServerState) -> u64,
     words: fn(u64) -> String,
 }
 
-const MEMORY: &str = "resident memory";
-
 /// Factor on the number of batches to confirm growth of memory.
 const LONGER: u64 = 4;
 
 const RESOURCES: [Resource; 3] = [
     Resource {
-        what: MEMORY,
+        what: HeldResource::Memory,
         grown: 8 << 20,
         least: 1 << 20,
         of: |state| state.memory_bytes,
         words: show::bytes,
     },
     Resource {
-        what: "open descriptors",
+        what: HeldResource::Descriptors,
         grown: 16,
         least: 8,
         of: |state| state.descriptors,
         words: show::count,
     },
     Resource {
-        what: "threads",
+        what: HeldResource::Threads,
         grown: 16,
         least: 8,
         of: |state| state.threads,
@@ -104,12 +103,12 @@ pub(super) fn run(
             let Some(slope) = Slope::of(&levels).filter(|slope| slope.is_growth(resource)) else {
                 continue;
             };
-            let (slope, batches) = match resource.what == MEMORY {
-                true => match continued(runner, case, place, with, (resource, &slope)) {
+            let (slope, batches) = match resource.what {
+                HeldResource::Memory => match continued(runner, case, place, with, (resource, &slope)) {
                     Some(longer) => longer,
                     None => continue,
                 },
-                false => (slope, batches),
+                HeldResource::Descriptors | HeldResource::Threads => (slope, batches),
             };
             leaked(runner, case, (name, with.requests), resource, &slope, &batches, result);
             return;
@@ -140,7 +139,7 @@ fn continued(
 
 /// Growth over the run.
 struct Grown {
-    what: &'static str,
+    what: HeldResource,
     text: String,
 }
 
@@ -158,7 +157,8 @@ fn grown(rows: &[ServerRow]) -> Vec<Grown> {
             && after as f64 >= before as f64 * FACTOR;
         let (before, after) = ((resource.words)(before), (resource.words)(after));
         let most = most_added(rows, resource);
-        let text = format!("{} grew from {before} to {after} over the run{most}", resource.what);
+        let what = resource.what.text();
+        let text = format!("{what} grew from {before} to {after} over the run{most}");
         is_grown.then_some(Grown { what: resource.what, text })
     };
     RESOURCES.iter().filter_map(one).collect()
@@ -271,7 +271,7 @@ fn leaked(
     let why = format!(
         "{} grows by {} per {requests} requests (at least {} with 95 % confidence), over {} \
         batches without a sign of an end",
-        resource.what,
+        resource.what.text(),
         words(slope.per_batch),
         words(slope.lower),
         show::count(slope.batches as u64)

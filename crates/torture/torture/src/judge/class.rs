@@ -226,10 +226,10 @@ impl Class {
         all.join(" and ")
     }
 
-    /// Returns whether it demands a prompt response, as a client does that waits for 100
-    /// (Continue).
-    pub(super) fn is_prompt(&self) -> bool {
-        self.text.split_whitespace().any(|word| word == "prompt")
+    /// Returns whether only the missing prompt response keeps this class from holding.
+    pub(super) fn lacks_prompt(&self, talk: &Talk, plain: &Plain) -> bool {
+        let words = self.text.split_whitespace().zip(&self.words);
+        words.filter(|(_, word)| !word.holds(talk, plain)).map(|(text, _)| text).eq(["prompt"])
     }
 
     /// Returns the field whose absence alone keeps this class from holding, in lower case.

@@ -369,7 +369,11 @@ fn a_judgment_names_its_cause_as_data() {
     let html = Cause::NoHttp("it does not begin with HTTP/".to_owned());
     let allow = Cause::Missing("allow".to_owned());
     assert_eq!(cause(waits, "2xx", ""), Some(Cause::NoContinue));
-    assert_eq!(cause(request, "answered prompt", OK), Some(Cause::NoContinue));
+    let late = format!("{waits}x");
+    assert_eq!(cause(&late, "answered prompt", OK), Some(Cause::NoContinue));
+    // no client waits for 100 (Continue), or the promptness is not all that is missing
+    assert_eq!(cause(request, "answered prompt", OK), None);
+    assert_eq!(cause(&late, "404 prompt", OK), None);
     assert_eq!(cause(request, "2xx", "<html>no status line\r\n\r\n"), Some(html));
     assert_eq!(cause(request, "200 has:Allow", OK), Some(allow));
     assert_eq!(cause(request, "404", OK), None);
@@ -415,6 +419,9 @@ fn a_missing_interim_response_is_no_hang_of_a_complete_request() {
     let steps = vec![Move::Send(head.as_bytes().to_vec())];
     let waits = Talk { steps, all_sent: false, ..talk("", TalkEnd::Silent, None) };
     assert!(awaits_continue(&waits) && !lacks_continue(&waits));
+    let mut junk = Talk { end: TalkEnd::Silent, ..waits.clone() };
+    junk.replies.take(b"oops\r\n\r\n");
+    assert!(junk.replies.junk.is_some() && !awaits_continue(&junk));
     let closed = Talk { end: TalkEnd::Closed, ..waits };
     assert!(!awaits_continue(&closed));
     assert_eq!(kind("GET / HTTP/1.1\r\nHost: h\r\n\r\n"), FailureKind::Hang);

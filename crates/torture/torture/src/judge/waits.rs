@@ -43,21 +43,31 @@ pub fn lacks_continue(talk: &Talk) -> bool {
 
 /// Returns whether the client got nothing, and has sent only a head that expects 100 (Continue).
 pub fn awaits_continue(talk: &Talk) -> bool {
-    let nothing = talk.replies.responses.is_empty() && talk.replies.interim.is_empty();
-    talk.end == TalkEnd::Silent && nothing && is_expectant(talk)
+    let nothing = has_no_response(talk) && talk.replies.interim.is_empty();
+    let held_back = |end: usize| end == crate::record::sent(&talk.steps).len();
+    talk.end == TalkEnd::Silent && nothing && expectant_head(talk).is_some_and(held_back)
 }
 
-/// Returns whether the head expects 100 (Continue) for content that was not sent.
-fn is_expectant(talk: &Talk) -> bool {
+/// Returns whether the head expects 100 (Continue) before its content.
+pub(super) fn expects_continue(talk: &Talk) -> bool {
+    expectant_head(talk).is_some()
+}
+
+/// Returns the length of a head that expects 100 (Continue) before its content.
+fn expectant_head(talk: &Talk) -> Option<usize> {
     let sent = crate::record::sent(&talk.steps);
-    let Some(end) = find(&sent, b"\r\n\r\n") else { return false };
+    let end = find(&sent, b"\r\n\r\n")?;
     let framing = ClaimedFraming::of(&sent[..end]);
-    framing.expects && (framing.length > 0 || framing.chunked) && end + 4 == sent.len()
+    (framing.expects && (framing.length > 0 || framing.chunked)).then_some(end + 4)
+}
+
+/// Returns whether neither a response nor other bytes were received.
+fn has_no_response(talk: &Talk) -> bool {
+    talk.replies.responses.is_empty() && talk.replies.junk.is_none()
 }
 
 fn is_silent(talk: &Talk) -> bool {
-    let nothing = talk.replies.responses.is_empty() && talk.replies.junk.is_none();
-    talk.end == TalkEnd::Silent && talk.all_sent && nothing
+    talk.end == TalkEnd::Silent && talk.all_sent && has_no_response(talk)
 }
 
 fn waits(talk: &Talk) -> Option<MissingPart> {

@@ -160,3 +160,14 @@ proptest::proptest! {
         read(&text[..cut.min(text.len())]).ok();
     }
 }
+
+#[test]
+fn single_bytes_without_pauses_are_one_entry() {
+    let bytes = |count| vec![Move::Send(vec![b'a']); count];
+    let found = pauses(&bytes(1_000));
+    assert_eq!(found, [SentPause { after: 1, other_action: true, ..SentPause::default() }]);
+    let span = Nanos::SECOND;
+    let both = pauses(&[bytes(3), vec![Move::Pause(span)], bytes(3)].concat());
+    let after = both.iter().map(|one| (one.after, one.span, one.other_action));
+    assert!(after.eq([(1, Nanos::ZERO, true), (3, span, false), (4, Nanos::ZERO, true)]));
+}
