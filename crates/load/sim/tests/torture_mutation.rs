@@ -86,14 +86,17 @@ fn replayed(failure: &Failure, defects: &[Defect]) -> String {
     format!("{}, {} of {}", row.verdict.id(), row.failed, row.tries)
 }
 
+/// The first 8 seeds, none chosen; of the first 64, 57 find the bug, and 1 without feedback.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=8;
+
 #[test]
 fn a_bug_after_new_behavior_is_found_by_feedback() {
     let mut text = String::new();
     let crashes = |seed: &u64, corpus: u64| {
         searched(*seed, corpus, &BUG).0.cases[0].outcome == TestOutcome::Crashed
     };
-    let found: Vec<u64> = (1..=8).filter(|seed| crashes(seed, 200)).collect();
-    let without = (1..=8).filter(|seed| crashes(seed, 0)).count();
+    let found: Vec<u64> = SEEDS.filter(|seed| crashes(seed, 200)).collect();
+    let without = SEEDS.filter(|seed| crashes(seed, 0)).count();
     writeln!(text, "new behaviour is kept: found with {} of 8 seeds", found.len()).unwrap();
     writeln!(text, "nothing is kept: found with {without} of 8 seeds").unwrap();
     assert!(found.len() > without, "{text}");

@@ -1,5 +1,6 @@
 //! Group P: hand-made segments over a network device, to servers on this host.
 
+use super::again;
 use super::evidence::names;
 use super::support::{Ran, Site, run, text, untested};
 use super::{outcome, outcomes};
@@ -51,7 +52,11 @@ fn planted_bugs_are_found_by_segments_and_replayed() {
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().to_str().unwrap();
     let url = site.url(faulty::PATH);
-    let document = tortured("P-25", &url, &["--out", out]).expect(&[1]).json();
+    let json = parent.path().join("result.json");
+    let words = ["torture", "--only", "P-25", "--json", json.to_str().unwrap(), "--out", out, &url];
+    let report = run(&words).expect(&[1]).stdout;
+    let document: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    std::fs::remove_file(json).unwrap();
     assert_eq!(outcome(&document, "P-25"), "fail");
     assert_eq!(text(&document, "/cases/0/severity"), "high");
     let failures = parent.path().join(&names(parent.path())[0]).join("failures");
@@ -67,8 +72,13 @@ fn planted_bugs_are_found_by_segments_and_replayed() {
         let ran = run(&["torture", "replay", "--times", "1", "--json", "-", "--to", &to, kept]);
         (ran.code, ran.json()["failures"][0]["failed"].as_u64().unwrap())
     };
-    assert_eq!(replayed("half-closed"), (1, 1));
-    assert_eq!(replayed("none"), (0, 0));
+    let lines = again::findings(&report);
+    assert_eq!(lines.len(), 1, "{report}");
+    std::thread::scope(|scope| {
+        scope.spawn(|| again::check("half-closed", &lines[0]));
+        assert_eq!(replayed("half-closed"), (1, 1));
+        assert_eq!(replayed("none"), (0, 0));
+    });
     let judged = run(&["torture", "judge", kept]).expect(&[0, 1]);
     assert!(judged.stdout.contains("1 unchanged"), "{}", judged.stdout);
     for form in ["sh", "nc", "pcap", "case"] {
@@ -84,10 +94,12 @@ fn a_server_that_stalls_on_a_closed_window_is_found() {
     if !to_be_had(&site) {
         return;
     }
-    let document =
-        tortured("P-30", &site.url(faulty::PATH), &["--accept-noisy"]).expect(&[1, 4]).json();
-    assert_eq!(outcome(&document, "P-30"), "denied", "{document:#}");
-    assert_eq!(text(&document, "/cases/0/severity"), "critical");
+    let url = site.url(faulty::PATH);
+    let report = run(&["torture", "--only", "P-30", "--accept-noisy", &url]).expect(&[1, 4]).stdout;
+    let again = format!("again     loadstone torture --only P-30 {url}");
+    for part in ["P-30 denied (critical)", &again] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
     let site = Site::start(&[("range", "none")]);
     let document =
         tortured("P-30", &site.url(faulty::PATH), &["--accept-noisy"]).expect(&[0, 1]).json();

@@ -26,6 +26,14 @@ enum Trigger {
     Reply(String),
     /// The server fails by chance, whatever is sent.
     Chance,
+    /// A response to HEAD has content.
+    HeadContent,
+    /// Many ranges of one page.
+    LongRanges,
+    /// As many connections as the server serves at once, whatever they do.
+    ConnectionLimit,
+    /// An invalid head, which the server neither processes nor refuses.
+    InvalidHead,
     /// Further requests before the response to the first.
     Pipelined,
     /// A head that exceeds the usual limits of servers.
@@ -74,7 +82,11 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
 /// Returns the possible faults of each failed exchange; empty if one of them is unknown.
 fn faults_of(case: &CaseResult, shrunk: &[Shrunk]) -> Vec<BTreeSet<ServerFault>> {
     let failed = case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
-    let all: Vec<BTreeSet<ServerFault>> = failed.map(|one| faults(case, one, shrunk)).collect();
+    let limit = severity::is_connection_limit(case).then(|| {
+        BTreeSet::from([ServerFault { how: String::new(), on: Trigger::ConnectionLimit }])
+    });
+    let all: Vec<BTreeSet<ServerFault>> =
+        limit.into_iter().chain(failed.map(|one| faults(case, one, shrunk))).collect();
     match all.iter().any(BTreeSet::is_empty) {
         true => Vec::new(),
         false => all,
@@ -91,6 +103,8 @@ fn faults(
         Some(Cause::Missing(field)) => Some(Trigger::Missing(field.clone())),
         Some(Cause::NoContinue) => Some(Trigger::Missing(CONTINUE.to_owned())),
         Some(Cause::Chance) => Some(Trigger::Chance),
+        Some(Cause::HeadContent) => Some(Trigger::HeadContent),
+        Some(Cause::LongRanges) => Some(Trigger::LongRanges),
         Some(Cause::NoHttp(_)) | None => None,
     };
     if let Some(on) = whatever {
@@ -113,6 +127,9 @@ fn faults(
     if let Some(Cause::NoHttp(why)) = &judgement.cause {
         on.insert(Trigger::Reply(why.clone()));
     }
+    if is_silent(judgement.kind) && severity::is_http1(&case.case) && reading.has_invalid_head() {
+        on = BTreeSet::from([Trigger::InvalidHead]);
+    }
     let in_head = on.iter().any(|one| matches!(one, Trigger::Byte(_)));
     if crashed
         && !in_head
@@ -130,6 +147,11 @@ fn faults(
         on.insert(Trigger::Pipelined);
     }
     on.into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
+}
+
+/// Returns whether no response, or none with an end, was received.
+fn is_silent(kind: Option<FailureKind>) -> bool {
+    matches!(kind, Some(FailureKind::Hang | FailureKind::Unfinished))
 }
 
 /// Bytes of a head that some servers refuse.
@@ -191,7 +213,7 @@ mod tests {
     use super::*;
     use crate::catalogue;
     use crate::judge::Judgement;
-    use crate::result::Meanwhile;
+    use crate::result::{Health, Meanwhile};
     use sample::{Death, Ending, Process, ServerState};
     use units::Nanos;
 
@@ -278,6 +300,21 @@ mod tests {
         // whatever their texts say
         let lost = |id: &str| because(id, Some(FailureKind::Lost), Cause::Chance);
         assert_eq!(merged(vec![lost("F-01"), lost("F-16")]), "F-01 F-16=F-01");
+        let silent = |id: &str, sent: &[u8]| row(id, Some(FailureKind::Hang), "x", sent);
+        assert_eq!(
+            merged(vec![
+                silent("F-01", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
+                silent("S-07", b"GET / HTTP/1.1\r\nHost: h\r\nX : 1\r\n\r\n"),
+                silent("S-23", b"GET / HTTQ/1.1\r\nHost: h\r\n\r\n"),
+                silent(
+                    "S-38",
+                    b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n"
+                ),
+            ]),
+            "F-01 S-07 S-23=S-07 S-38"
+        );
+        let content = |id: &str| because(id, Some(FailureKind::Answer), Cause::HeadContent);
+        assert_eq!(merged(vec![content("S-43"), content("S-46")]), "S-43=S-46 S-46");
         // one that may have several causes is explained by a later one with a single cause
         assert_eq!(merged(vec![nul("F-01", both), nul("F-02", encoded)]), "F-01=F-02 F-02");
     }
@@ -316,6 +353,24 @@ mod tests {
             "B-04 S-40=B-04"
         );
         assert_eq!(merged(vec![crash("B-04", size, 6), crash("S-40", trailer, 11)]), "B-04 S-40");
+    }
+
+    #[test]
+    fn a_connection_limit_is_one_finding() {
+        let denied = |id: &str, control_denied| {
+            let health = Some(Health { control_denied, ..Health::default() });
+            let bare = row(id, None, "x", b"");
+            CaseResult { outcome: TestOutcome::Denied, exchanges: Vec::new(), health, ..bare }
+        };
+        let (limit, same) = (denied("C-01", None), denied("C-06", Some(true)));
+        assert_eq!(merged(vec![limit.clone(), same.clone()]), "C-01 C-06=C-01");
+        assert_eq!(merged(vec![limit, denied("C-06", Some(false))]), "C-01 C-06");
+        // what else the case shows is its own
+        let exchanges = row("C-06", Some(FailureKind::Hang), "x", b"GET /").exchanges;
+        assert_eq!(
+            merged(vec![denied("C-01", None), CaseResult { exchanges, ..same }]),
+            "C-01 C-06"
+        );
     }
 
     #[test]

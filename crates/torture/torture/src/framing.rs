@@ -120,6 +120,12 @@ impl FramingReading {
         self.faults.iter().copied().filter(move |fault| !minor.contains(fault))
     }
 
+    /// Returns whether the request line or a field line is invalid.
+    pub fn has_invalid_head(&self) -> bool {
+        let in_head = [FramingFault::StartLine, FramingFault::Field, FramingFault::Fold];
+        self.faults.iter().any(|fault| in_head.contains(fault))
+    }
+
     fn breaks(&mut self, fault: FramingFault) {
         if !self.faults.contains(&fault) {
             self.faults.push(fault);

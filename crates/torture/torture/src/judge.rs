@@ -88,6 +88,10 @@ pub enum Cause {
     NoContinue,
     /// The received bytes are not a response, for this reason.
     NoHttp(String),
+    /// A response to HEAD has content, which the client takes for the next response.
+    HeadContent,
+    /// A response to many ranges is much longer than the page.
+    LongRanges,
 }
 
 /// Judges one conversation.
@@ -131,11 +135,30 @@ pub fn cause_of(kind: Option<FailureKind>, talk: &Talk) -> Option<Cause> {
 
 /// Returns the cause if one thing alone is missing.
 fn lacks(exchange: &Exchange, talk: &Talk, plain: &Plain) -> Option<Cause> {
-    let waits = |class: &Class| class.lacks_prompt(talk, plain);
+    if has_head_content(talk) {
+        return Some(Cause::HeadContent);
+    }
+    let is_long = |class: &Class| class.lacks_only("not-longer", talk, plain);
+    if exchange.accept.iter().any(is_long) {
+        return Some(Cause::LongRanges);
+    }
+    let waits = |class: &Class| class.lacks_only("prompt", talk, plain);
     if waits::expects_continue(talk) && exchange.accept.iter().any(waits) {
         return Some(Cause::NoContinue);
     }
     exchange.accept.iter().find_map(|class| class.missing(talk, plain)).map(Cause::Missing)
+}
+
+/// Returns whether other bytes follow a response that announces content and has none, as a response
+/// to HEAD.
+fn has_head_content(talk: &Talk) -> bool {
+    let announces = |last: &Response| {
+        let lengths = || last.field("content-length").any(|length| length != "0");
+        !matches!(last.status, 204 | 304) && (lengths() || last.has_field("transfer-encoding"))
+    };
+    let bodiless = |last: &&Response| last.complete && last.body_len == 0 && announces(last);
+    let last = talk.replies.responses.last().filter(bodiless);
+    talk.replies.frames.is_none() && talk.replies.junk.is_some() && last.is_some()
 }
 
 fn outcome(

@@ -113,7 +113,7 @@ fn finding<'a>(
     body.add(Forms::PAGE, [say(Voice::Soft, rests_on)]);
     let reason = Some(sentence(&case.reason)).filter(|reason| !reason.is_empty());
     body.add(Forms::PAGE, reason.map(|reason| say(Voice::Plain, reason)));
-    body.add(Forms::TEXT | Forms::PAGE, [labelled(numbers(record, case))]);
+    body.add(Forms::TEXT | Forms::PAGE, [labelled(facts(record, case))]);
     if read.has(Forms::TEXT) && case.outcome.is_finding() {
         for alike in alike_exchanges(case) {
             repeated(&mut body, record, case, alike, shown);
@@ -140,6 +140,17 @@ fn finding<'a>(
 /// Formats facts of a finding after labels in their own column.
 fn labelled<L: Into<String>, W: Into<Words>>(rows: Vec<(L, W)>) -> Block {
     aligned(4, 10, rows)
+}
+
+/// Returns the facts of the case, with the command that runs it again if no exchange has one.
+fn facts(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, Words)> {
+    let texts = numbers(record, case).into_iter();
+    let mut facts: Vec<_> = texts.map(|(label, text)| (label, Words::from(text))).collect();
+    let has_command = case.exchanges.iter().any(|one| one.outcome.is_finding());
+    if case.outcome.is_finding() && !has_command {
+        facts.push(("again", Words(vec![Inline::Command(send::case_line(record, case))])));
+    }
+    facts
 }
 
 /// Returns the facts of the case as a whole.

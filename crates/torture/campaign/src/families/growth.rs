@@ -104,10 +104,12 @@ pub(super) fn run(
                 continue;
             };
             let (slope, batches) = match resource.what {
-                HeldResource::Memory => match continued(runner, case, place, with, (resource, &slope)) {
-                    Some(longer) => longer,
-                    None => continue,
-                },
+                HeldResource::Memory => {
+                    match continued(runner, case, place, with, (resource, &slope)) {
+                        Some(longer) => longer,
+                        None => continue,
+                    }
+                }
                 HeldResource::Descriptors | HeldResource::Threads => (slope, batches),
             };
             leaked(runner, case, (name, with.requests), resource, &slope, &batches, result);

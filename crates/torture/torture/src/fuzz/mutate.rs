@@ -20,6 +20,8 @@ const PIECE_PAUSE: Nanos = Nanos::from_millis(20);
 const CHANGES_MAX: u64 = 4;
 /// Maximum size of a request in bytes; longer ones are truncated.
 const REQUEST_MAX: usize = 16 << 10;
+/// Number of the newest specimens that get more descendants.
+const NEWEST: usize = 8;
 /// Maximum length of lists in a specimen.
 const PARTS_MAX: usize = 40;
 
@@ -120,6 +122,8 @@ pub struct Specimen {
     half_closes: bool,
     /// Mutations since its seed.
     generation: u32,
+    /// The part changed last.
+    changed: Option<change::MutatedPart>,
 }
 
 impl Specimen {
@@ -147,6 +151,7 @@ impl Specimen {
             pieces: Vec::new(),
             half_closes: false,
             generation: 0,
+            changed: None,
         }
     }
 
@@ -262,11 +267,17 @@ impl Corpus {
             return first.clone();
         }
         let mut random = stream(seed, index);
-        // half of the descendants come from the least used specimens, the newest first
+        // half of the descendants come from the least used specimens, the newest first, and a
+        // quarter from the newest ones: behavior that they showed is reached by few requests
         let kept = self.kept.len();
         let least = (0..kept).rev().min_by_key(|at| self.tries[*at]).unwrap_or(0);
+        let newest = kept - 1 - random.below(kept.min(NEWEST) as u64) as usize;
         let any = random.below(kept as u64) as usize;
-        let parent = if random.below(2) == 0 { least } else { any };
+        let parent = match random.below(4) {
+            0 | 1 => least,
+            2 => newest,
+            _ => any,
+        };
         self.tries[parent] += 1;
         let other = random.below(kept as u64) as usize;
         let mut child = self.kept[parent].clone();

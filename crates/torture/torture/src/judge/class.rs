@@ -226,10 +226,10 @@ impl Class {
         all.join(" and ")
     }
 
-    /// Returns whether only the missing prompt response keeps this class from holding.
-    pub(super) fn lacks_prompt(&self, talk: &Talk, plain: &Plain) -> bool {
+    /// Returns whether only this word keeps the class from holding.
+    pub(super) fn lacks_only(&self, alone: &str, talk: &Talk, plain: &Plain) -> bool {
         let words = self.text.split_whitespace().zip(&self.words);
-        words.filter(|(_, word)| !word.holds(talk, plain)).map(|(text, _)| text).eq(["prompt"])
+        words.filter(|(_, word)| !word.holds(talk, plain)).map(|(text, _)| text).eq([alone])
     }
 
     /// Returns the field whose absence alone keeps this class from holding, in lower case.

@@ -7,7 +7,7 @@ mod table;
 pub use table::{Effect, SentSort, SeverityRow, TABLE};
 
 use super::{FailureKind, TestOutcome, lacking};
-use crate::case::{Answers, Case, Family, PACKETS, PressedState, RequirementLevel};
+use crate::case::{Answers, Case, Family, HTTP2, HTTP3, PACKETS, PressedState, RequirementLevel};
 use crate::framing;
 use crate::result::{CaseResult, ExchangeResult, Recovery};
 
@@ -148,15 +148,32 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     }
     // what should be refused need not be a request
     let bytes = &exchange.sent;
-    let invalid = || case.group() == RANDOM && !framing::read(bytes).faults.is_empty();
+    let invalid = || {
+        let reading = framing::read(bytes);
+        is_http1(case) && reading.has_invalid_head()
+            || case.group() == RANDOM && !reading.faults.is_empty()
+    };
     // a client that half-closes inside its message waits for no response
     let gives_up =
         || exchange.pauses.iter().any(|pause| pause.half_close) && lacking(bytes).is_some();
     let is_silent = matches!(effect, Effect::Hang | Effect::Unfinished);
-    if is_silent && invalid() || effect == Effect::Hang && (is_recommended(case) || gives_up()) {
+    let is_odd = || invalid() || demands_refusal(&exchange.judgement.expected);
+    if is_silent && is_odd() || effect == Effect::Hang && (is_recommended(case) || gives_up()) {
         return SentSort::Misleading;
     }
     case.risk.map_or(SentSort::Other, SentSort::from)
+}
+
+/// Returns whether a server must refuse what was sent: each class of this expectation is a refusal.
+fn demands_refusal(expected: &str) -> bool {
+    const REFUSALS: [&str; 5] = ["reject", "4xx", "400", "501", "505"];
+    let refuses = |class: &str| class.split(' ').next().is_some_and(|one| REFUSALS.contains(&one));
+    expected.split(" or ").all(refuses)
+}
+
+/// Returns whether the bytes of a case are HTTP/1, not frames.
+pub(crate) fn is_http1(case: &Case) -> bool {
+    !matches!(case.group(), HTTP2 | HTTP3)
 }
 
 fn is_recommended(case: &Case) -> bool {
@@ -216,17 +233,33 @@ fn is_slow(exchange: &ExchangeResult) -> bool {
 /// whatever the connections do. In that case, in an overload, or if many connections per second
 /// were not compared with well-behaved ones, the kind of connection is not the cause.
 fn denied(row: &CaseResult) -> Effect {
-    let control = row.health.as_ref().and_then(|health| health.control_denied);
     let well_behaved = match &row.case.family {
-        Some(Family::PressHeld(with)) => with.state == PressedState::Idle,
         Some(Family::PressHonest(_) | Family::PressKeepAlive(_)) => true,
-        _ => false,
+        _ => is_limit(row),
     };
-    let uncompared = control.is_none() && row.case.group() == CONNECTIONS;
-    match control == Some(true) || well_behaved || uncompared || row.case.group() == OVERLOAD {
+    let uncompared = control(row).is_none() && row.case.group() == CONNECTIONS;
+    match well_behaved || uncompared || row.case.group() == OVERLOAD {
         true => Effect::Crowded,
         false => Effect::ShutOut,
     }
+}
+
+/// Returns whether a limit on connections keeps others out: idle ones suffice.
+pub(crate) fn is_connection_limit(row: &CaseResult) -> bool {
+    row.outcome == TestOutcome::Denied && is_limit(row)
+}
+
+fn is_limit(row: &CaseResult) -> bool {
+    let idle = match &row.case.family {
+        Some(Family::PressHeld(with)) => with.state == PressedState::Idle,
+        _ => false,
+    };
+    idle || control(row) == Some(true)
+}
+
+/// Returns whether as many well-behaved connections kept others out.
+fn control(row: &CaseResult) -> Option<bool> {
+    row.health.as_ref().and_then(|health| health.control_denied)
 }
 
 /// The group of cases that send random data.

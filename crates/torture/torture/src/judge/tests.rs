@@ -377,6 +377,17 @@ fn a_judgment_names_its_cause_as_data() {
     assert_eq!(cause(request, "2xx", "<html>no status line\r\n\r\n"), Some(html));
     assert_eq!(cause(request, "200 has:Allow", OK), Some(allow));
     assert_eq!(cause(request, "404", OK), None);
+    let head = "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let sized = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+    let both = |received: &str| {
+        let mut replies = Replies::new(&["HEAD".to_owned()]);
+        replies.take(received.as_bytes());
+        let steps = vec![Move::Send(head.as_bytes().to_vec())];
+        let talk = Talk { steps, replies, ..talk("", TalkEnd::Silent, None) };
+        judge(&exchange("nothing-more", "", ""), RequirementLevel::Must, &talk, &talk_page()).cause
+    };
+    assert_eq!(both(sized), Some(Cause::HeadContent));
+    assert_eq!(both(&sized.replace("Length: 2", "Length: 0")), None);
     let failed = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(cause(request, "500 prompt", failed), None);
 }

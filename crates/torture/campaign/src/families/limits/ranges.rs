@@ -5,7 +5,7 @@ use crate::Runner;
 use dialogue::talk::{Talk, TalkEnd};
 use torture::case::{Case, NumberLimit};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, LimitOutcome};
+use torture::judge::{Cause, FailureKind, Judgement, LimitOutcome};
 use torture::record;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::show;
@@ -91,10 +91,12 @@ fn ask(
     if judgement.kind == Some(FailureKind::Lost) {
         result.note(LimitOutcome::Fail, format!("{name}: {}", judgement.why));
     } else if outcome != LimitOutcome::Pass {
+        let is_long = share.is_some_and(|share| share >= SHARE_HELD);
+        let cause = is_long.then_some(Cause::LongRanges);
         result.show(outcome);
         result.exchanges.push(ExchangeResult {
             name: name.to_owned(),
-            judgement: Judgement { expected: expected(), ..judgement },
+            judgement: Judgement { expected: expected(), cause, ..judgement },
             tries: 1,
             failed: 1,
             sent: record::sent(&script.steps),

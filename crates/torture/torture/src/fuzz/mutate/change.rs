@@ -201,20 +201,67 @@ fn place(random: &mut Stream, length: usize) -> Option<usize> {
     (length > 0).then(|| random.below(length as u64) as usize)
 }
 
-/// Applies one mutation, which may have nothing to change.
+/// Part of a request that a mutation changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MutatedPart {
+    Method,
+    Version,
+    LineEnd,
+    Head,
+    Framing,
+    /// Data, chunks or trailers.
+    Content,
+    Trailers,
+    /// The same content, framed the other way.
+    Turned,
+    /// The content of another specimen.
+    Spliced,
+    Pieces,
+    HalfClose,
+    Bytes,
+}
+
+impl MutatedPart {
+    /// Returns a random part; the content, which few requests reach, more often.
+    fn any(random: &mut Stream) -> MutatedPart {
+        match random.below(16) {
+            0 => MutatedPart::Method,
+            1 => MutatedPart::Version,
+            2 => MutatedPart::LineEnd,
+            3 => MutatedPart::Head,
+            4 => MutatedPart::Framing,
+            5..=8 => MutatedPart::Content,
+            9..=10 => MutatedPart::Trailers,
+            11 => MutatedPart::Turned,
+            12 => MutatedPart::Spliced,
+            13 => MutatedPart::Pieces,
+            14 if random.below(4) == 0 => MutatedPart::HalfClose,
+            _ => MutatedPart::Bytes,
+        }
+    }
+}
+
+/// Applies one mutation, which may have nothing to change. Every second one changes the part that
+/// the last one changed, in this specimen or its parent: what showed new behavior may show more.
 pub(super) fn change(specimen: &mut Specimen, other: &Specimen, random: &mut Stream) {
-    match random.below(16) {
-        0 => specimen.method = pick(random, METHODS).to_owned(),
-        1 => specimen.version = pick(random, VERSIONS).to_owned(),
-        2 => specimen.line_end = line_end(random),
-        3..=4 => head(specimen, random),
-        5 => length_or_coding(specimen, random),
-        6..=10 => content(&mut specimen.content, random),
-        11 => turned(specimen),
-        12 => specimen.content = other.content.clone(),
-        13 => specimen.pieces.push(random.next_u64() as u32),
-        14 if random.below(4) == 0 => specimen.half_closes = !specimen.half_closes,
-        _ => specimen.havoc.push(havoc(random)),
+    let part = match specimen.changed {
+        Some(same) if random.below(2) == 0 => same,
+        _ => MutatedPart::any(random),
+    };
+    specimen.changed = Some(part);
+    match part {
+        MutatedPart::Method => specimen.method = pick(random, METHODS).to_owned(),
+        MutatedPart::Version => specimen.version = pick(random, VERSIONS).to_owned(),
+        MutatedPart::LineEnd => specimen.line_end = line_end(random),
+        MutatedPart::Head => head(specimen, random),
+        MutatedPart::Framing => length_or_coding(specimen, random),
+        MutatedPart::Content => content(&mut specimen.content, random),
+        MutatedPart::Trailers => trailers(&mut specimen.content, random),
+        MutatedPart::Turned => turned(specimen),
+        MutatedPart::Spliced => specimen.content = other.content.clone(),
+        MutatedPart::Pieces => specimen.pieces.push(random.next_u64() as u32),
+        MutatedPart::HalfClose => specimen.half_closes = !specimen.half_closes,
+        MutatedPart::Bytes => specimen.havoc.push(havoc(random)),
     }
     specimen.pieces.truncate(PARTS_MAX);
     specimen.havoc.truncate(PARTS_MAX);
@@ -290,27 +337,27 @@ fn content(content: &mut MutableContent, random: &mut Stream) {
             (2, _) => data.extend_from_slice(pick(random, PIECES)),
             _ => data.extend_from_slice(b"GET / HTTP/1.1\r\n\r\n"),
         },
-        MutableContent::Chunked(chunks, trailers, end) => {
-            chunked(chunks, trailers, end, random);
+        MutableContent::Chunked(chunks, ..) => {
+            // the last chunk ends the content: its line is parsed by other code
+            let last = chunks.len().checked_sub(1).filter(|_| random.below(2) == 0);
+            match last.or_else(|| place(random, chunks.len())) {
+                Some(at) => chunk(chunks, at, random),
+                None => chunks.push(MutableChunk::of(b"abc")),
+            }
             chunks.truncate(PARTS_MAX);
-            trailers.truncate(PARTS_MAX);
         }
     }
 }
 
-fn chunked(
-    chunks: &mut Vec<MutableChunk>,
-    trailers: &mut Vec<MutableLine>,
-    end: &mut Vec<u8>,
-    random: &mut Stream,
-) {
-    match random.below(4) {
-        0 => trailer(trailers, random),
-        1 if random.below(4) == 0 => *end = line_end(random),
-        _ => match place(random, chunks.len()) {
-            Some(at) => chunk(chunks, at, random),
-            None => chunks.push(MutableChunk::of(b"abc")),
-        },
+/// Changes the trailers or the end of chunked content; data with a length grows.
+fn trailers(content: &mut MutableContent, random: &mut Stream) {
+    match content {
+        MutableContent::Sized(data) => data.extend_from_slice(pick(random, PIECES)),
+        MutableContent::Chunked(.., end) if random.below(8) == 0 => *end = line_end(random),
+        MutableContent::Chunked(_, trailers, _) => {
+            trailer(trailers, random);
+            trailers.truncate(PARTS_MAX);
+        }
     }
 }
 

@@ -88,6 +88,19 @@ fn severity_depends_on_the_failure_and_the_rule() {
 }
 
 #[test]
+fn silence_after_a_message_to_refuse_is_less_severe() {
+    let rated = |expected: &str| {
+        let mut row = row(&case("S-99", ""), TestOutcome::Fail, Some(FailureKind::Unfinished));
+        row.exchanges[0].judgement.expected = expected.to_owned();
+        of_case(&row).map(|weight| weight.severity)
+    };
+    assert_eq!(rated("4xx or reject"), Some(Severity::Medium));
+    assert_eq!(rated("400 close or 501"), Some(Severity::Medium));
+    assert_eq!(rated("400 or 2xx"), Some(Severity::High));
+    assert_eq!(rated("plain"), Some(Severity::High));
+}
+
+#[test]
 fn an_outcome_without_a_finding_has_no_severity() {
     for outcome in TestOutcome::ALL.into_iter().filter(|outcome| !outcome.is_finding()) {
         assert_eq!(weighed("smuggling", outcome, None), None, "{outcome:?}");
