@@ -30,6 +30,10 @@ enum Trigger {
     HeadContent,
     /// Many ranges of one page.
     LongRanges,
+    /// No Host, several, or an invalid one.
+    Host,
+    /// Trailers, which are taken for the next request.
+    Trailers,
     /// As many connections as the server serves at once, whatever they do.
     ConnectionLimit,
     /// An invalid head, which the server neither processes nor refuses.
@@ -58,8 +62,9 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     let rated = |case: &CaseResult| severity::of_case(case).map(|rated| rated.severity);
     let mut order: Vec<(Severity, usize)> =
         cases.iter().enumerate().filter_map(|(at, case)| Some((rated(case)?, at))).collect();
+    let limited = cases.iter().any(severity::is_connection_limit);
     let faults: Vec<Vec<BTreeSet<ServerFault>>> =
-        cases.iter().map(|case| faults_of(case, shrunk)).collect();
+        cases.iter().map(|case| faults_of(case, shrunk, limited)).collect();
     let is_vague = |at: usize| faults[at].iter().any(|one| one.len() > 1);
     // of equals one that names its cause comes first, then the one with the lower id
     order.sort_by_key(|(severity, at)| (std::cmp::Reverse(*severity), is_vague(*at), *at));
@@ -80,9 +85,11 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
 }
 
 /// Returns the possible faults of each failed exchange; empty if one of them is unknown.
-fn faults_of(case: &CaseResult, shrunk: &[Shrunk]) -> Vec<BTreeSet<ServerFault>> {
+/// `limited`: a number of idle connections keeps others out.
+fn faults_of(case: &CaseResult, shrunk: &[Shrunk], limited: bool) -> Vec<BTreeSet<ServerFault>> {
     let failed = case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
-    let limit = severity::is_connection_limit(case).then(|| {
+    let limit = severity::is_connection_limit(case) || limited && severity::is_uncompared(case);
+    let limit = limit.then(|| {
         BTreeSet::from([ServerFault { how: String::new(), on: Trigger::ConnectionLimit }])
     });
     let all: Vec<BTreeSet<ServerFault>> =
@@ -142,6 +149,17 @@ fn faults(
     if is_error && reading.head > LONG {
         on.insert(Trigger::Long);
     }
+    if is_error && is_pipelined(&sent, &reading) {
+        // any of the requests may have caused it
+        on.extend(byte_sorts(&sent));
+    }
+    if is_error && severity::is_http1(&case.case) && has_bad_host(&sent, &reading) {
+        on.insert(Trigger::Host);
+    }
+    let has_trailers = reading.trailers > 0 || reading.faults.contains(&FramingFault::Trailer);
+    if judgement.kind == Some(FailureKind::ContentParsed) && has_trailers {
+        on = BTreeSet::from([Trigger::Trailers]);
+    }
     let repeats = is_error || judgement.kind == Some(FailureKind::Foreign);
     if on.is_empty() && repeats && is_pipelined(&sent, &reading) {
         on.insert(Trigger::Pipelined);
@@ -176,16 +194,37 @@ const CONTINUE: &str = "100 (continue)";
 /// Returns what is unusual in a request.
 fn triggers(sent: &[u8], reading: &FramingReading) -> BTreeSet<Trigger> {
     let head = if reading.head > 0 { &sent[..reading.head.min(sent.len())] } else { sent };
-    let mut found: BTreeSet<Trigger> = BTreeSet::new();
-    for (at, byte) in head.iter().enumerate() {
-        let sort = match byte {
-            b'%' => escaped(head.get(at + 1..at + 3)),
-            other => sort_of(*other),
-        };
-        found.extend(sort.map(Trigger::Byte));
-    }
-    found.extend(reading.ambiguities().map(Trigger::Framing));
-    found
+    byte_sorts(head).chain(reading.ambiguities().map(Trigger::Framing)).collect()
+}
+
+/// Returns the unusual bytes of heads, raw and percent-encoded.
+fn byte_sorts(heads: &[u8]) -> impl Iterator<Item = Trigger> + '_ {
+    let sort = |(at, byte): (usize, &u8)| match byte {
+        b'%' => escaped(heads.get(at + 1..at + 3)),
+        other => sort_of(*other),
+    };
+    heads.iter().enumerate().filter_map(sort).map(Trigger::Byte)
+}
+
+/// Returns whether a request has no Host, several, or an invalid one (RFC 9112 section 3.2).
+fn has_bad_host(sent: &[u8], reading: &FramingReading) -> bool {
+    let head = &sent[..reading.head.min(sent.len())];
+    let value = |line: &[u8]| match line.split_at_checked(5) {
+        Some((name, value)) if name.eq_ignore_ascii_case(b"host:") => {
+            Some(value.trim_ascii().to_vec())
+        }
+        _ => None,
+    };
+    let mut hosts = head.split(|byte| *byte == b'\n').filter_map(value);
+    reading.hosts != 1 || hosts.any(|host| !is_host(&host))
+}
+
+/// Returns whether this is a host with an optional port (RFC 9110 section 7.2).
+fn is_host(host: &[u8]) -> bool {
+    let port = host.iter().rposition(|byte| *byte == b':').filter(|_| !host.ends_with(b"]"));
+    let (name, port) = host.split_at(port.unwrap_or(host.len()));
+    let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=[]:".contains(byte);
+    name.iter().all(in_name) && port.iter().skip(1).all(u8::is_ascii_digit)
 }
 
 fn sort_of(byte: u8) -> Option<ByteSort> {
@@ -356,6 +395,28 @@ mod tests {
     }
 
     #[test]
+    fn hosts_and_trailers_are_causes() {
+        let failed = |id: &str, host: &str| {
+            let sent = format!("GET / HTTP/1.1\r\n{host}\r\n");
+            row(id, Some(FailureKind::Status(500)), "x", sent.as_bytes())
+        };
+        let odd = [("S-05", ""), ("S-04", "Host: a b\r\n"), ("F-08", "Host: h:x\r\n")];
+        let odd = odd.map(|(id, host)| failed(id, host)).to_vec();
+        assert_eq!(merged(odd), "S-05 S-04=S-05 F-08=S-05");
+        assert_eq!(
+            merged(vec![failed("S-05", ""), failed("S-04", "Host: [::1]:80\r\n")]),
+            "S-05 S-04"
+        );
+        let parsed = |id: &str, trailers: &str| {
+            let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let sent = format!("{head}1\r\nx\r\n0\r\n{trailers}\r\n");
+            row(id, Some(FailureKind::ContentParsed), "x", sent.as_bytes())
+        };
+        let both = vec![parsed("B-11", "no colon\r\nA: b\r\n"), parsed("L-11", "A: b\r\n")];
+        assert_eq!(merged(both), "B-11 L-11=B-11");
+    }
+
+    #[test]
     fn a_connection_limit_is_one_finding() {
         let denied = |id: &str, control_denied| {
             let health = Some(Health { control_denied, ..Health::default() });
@@ -363,6 +424,9 @@ mod tests {
             CaseResult { outcome: TestOutcome::Denied, exchanges: Vec::new(), health, ..bare }
         };
         let (limit, same) = (denied("C-01", None), denied("C-06", Some(true)));
+        // the control run was inconclusive, but idle connections suffice
+        assert_eq!(merged(vec![limit.clone(), denied("C-06", None)]), "C-01 C-06=C-01");
+        assert_eq!(merged(vec![denied("W-11", None), denied("C-06", None)]), "W-11 C-06");
         assert_eq!(merged(vec![limit.clone(), same.clone()]), "C-01 C-06=C-01");
         assert_eq!(merged(vec![limit, denied("C-06", Some(false))]), "C-01 C-06");
         // what else the case shows is its own

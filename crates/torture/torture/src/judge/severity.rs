@@ -249,6 +249,12 @@ pub(crate) fn is_connection_limit(row: &CaseResult) -> bool {
     row.outcome == TestOutcome::Denied && is_limit(row)
 }
 
+/// Returns whether held connections keep others out, and as many idle ones were not compared.
+pub(crate) fn is_uncompared(row: &CaseResult) -> bool {
+    let held = matches!(&row.case.family, Some(Family::PressHeld(_)));
+    row.outcome == TestOutcome::Denied && held && control(row).is_none()
+}
+
 fn is_limit(row: &CaseResult) -> bool {
     let idle = match &row.case.family {
         Some(Family::PressHeld(with)) => with.state == PressedState::Idle,
