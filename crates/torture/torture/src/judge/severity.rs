@@ -7,7 +7,9 @@ mod table;
 pub use table::{Effect, SentSort, SeverityRow, TABLE};
 
 use super::{FailureKind, TestOutcome, lacking};
-use crate::case::{Answers, Case, Family, HTTP2, HTTP3, PACKETS, PressedState, RequirementLevel};
+use crate::case::{
+    Answers, Case, Family, GRPC, HTTP2, HTTP3, PACKETS, PressedState, RequirementLevel,
+};
 use crate::framing;
 use crate::result::{CaseResult, ExchangeResult, Recovery};
 
@@ -173,7 +175,7 @@ fn demands_refusal(expected: &str) -> bool {
 
 /// Returns whether the bytes of a case are HTTP/1, not frames.
 pub(crate) fn is_http1(case: &Case) -> bool {
-    !matches!(case.group(), HTTP2 | HTTP3)
+    !matches!(case.group(), GRPC | HTTP2 | HTTP3)
 }
 
 fn is_recommended(case: &Case) -> bool {
