@@ -75,7 +75,7 @@ pub struct PartMove {
     pub of: u32,
     /// The first instant of the new owner, in seconds from the start of the measured phase.
     pub at_s: f64,
-    /// Why it was refused; empty if it was accepted.
+    /// Reason why it was refused; empty if it was accepted.
     pub refused: String,
 }
 

@@ -94,7 +94,7 @@ pub struct QuicEnd {
     pub early: EarlyFacts,
     /// Negotiated parameters; `None` if the handshake did not complete.
     pub tls: Option<TlsFacts>,
-    /// Why it ended, if not in order.
+    /// Reason why it ended, if not in order.
     pub why: Option<String>,
 }
 

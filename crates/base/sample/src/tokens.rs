@@ -15,7 +15,7 @@ pub struct TokenFacts {
     pub failed: u64,
     /// Longest time of an answered request.
     pub slowest: Nanos,
-    /// Why the last failed request failed.
+    /// Reason why the last failed request failed.
     pub trouble: Option<String>,
 }
 

@@ -23,7 +23,7 @@ pub struct MessageTally {
     pub silence: Hist,
     /// Ends of conversations.
     pub closes: BTreeMap<SocketClose, u64>,
-    /// Why handshakes and conversations failed, by the peer's violation.
+    /// Reason why handshakes and conversations failed, by the peer's violation.
     pub violations: BTreeMap<String, u64>,
     pub fan_out: FanOutTally,
     pub reconnects: ReconnectTally,

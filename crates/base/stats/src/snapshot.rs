@@ -754,8 +754,7 @@ impl Recorder {
         }
     }
 
-    /// Counts the back end of a response to a call that was due at `due`: its name, and the report
-    /// of its load; `Some(None)` if the report cannot be read.
+    /// Counts the back end of a response; `load` is `Some(None)` for an unreadable load report.
     pub fn backend(&mut self, due: Nanos, name: Option<&str>, load: Option<Option<LoadReport>>) {
         if !self.in_warm_up(due) {
             let backends = &mut self.now.connections.backends;
@@ -946,7 +945,7 @@ pub struct Second {
     pub endings: Option<Endings>,
     /// Events of streams in this second.
     pub streams: Option<SecondStreams>,
-    /// Messages on WebSockets in it.
+    /// Messages on WebSockets in this second.
     pub messages: Option<SecondMessages>,
     pub slip_p99: Nanos,
     /// Calls in flight at the end, and connections open.

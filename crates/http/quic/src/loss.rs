@@ -1,4 +1,4 @@
-//! Why a connection was closed.
+//! Reasons for the end of a connection.
 
 use conduit::IoError;
 use conduit::streams::{BEYOND_LIMITS, BROKEN_RULES, TRANSPORT};

@@ -57,7 +57,7 @@ pub struct Agreement {
     pub deflate: Option<Agreed>,
 }
 
-/// Why a client must not use the connection.
+/// Reason why a client must not use the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientError {
     /// The bytes are no HTTP/1.1 response.
@@ -159,7 +159,7 @@ pub struct ServerRequest {
     pub deflate: Option<(DeflateOffer, Agreed)>,
 }
 
-/// Why a server refuses a request, as the status of its response.
+/// Reason why a server refuses a request, as the status of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerError {
     /// 400: not a WebSocket request, or a malformed one.

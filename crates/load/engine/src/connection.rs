@@ -82,7 +82,7 @@ pub(crate) struct Conn {
     /// few bytes per slot.
     idle_from: u32,
     state: ConnState,
-    /// Why no request can be sent any more; for the record.
+    /// Reason why no request can be sent any more; for the record.
     broken: Option<FailureClass>,
     /// Reason why a write failed. Data that the server sent before the failure is still read.
     unwritable: Option<FailureClass>,

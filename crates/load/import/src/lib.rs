@@ -112,7 +112,7 @@ impl Imported {
     }
 }
 
-/// Why a file cannot be imported.
+/// Reason why a file cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError(pub String);
 

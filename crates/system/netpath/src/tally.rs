@@ -19,7 +19,7 @@ pub struct Tally {
     /// The sum of the observation times of all carriers: the times they slept and spun are parts of
     /// it.
     pub(crate) watched: Nanos,
-    /// Why the forwarder has ended, unless it was stopped.
+    /// Reason why the forwarder has ended, unless it was stopped.
     pub(crate) broken: Option<String>,
 }
 

@@ -219,7 +219,7 @@ pub(crate) struct TailProbe {
     pub(crate) again: bool,
 }
 
-/// The time value of an acknowledgment that is sent at the end of a batch of packets.
+/// Due time of an acknowledgment that is sent at the end of a batch of packets.
 pub(crate) const WITH_BATCH: Nanos = Nanos::ZERO;
 /// Buffers larger than this are freed when empty.
 const KEEP_BUFFER: usize = 16 << 10;

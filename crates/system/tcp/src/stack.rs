@@ -66,7 +66,7 @@ pub struct Readiness {
     pub ended: bool,
 }
 
-/// Why an operation was not performed.
+/// Reason why an operation was not performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDone {
     /// The operation would block; a [`Readiness`] follows.

@@ -265,7 +265,7 @@ pub struct OutFile {
     pub code: u8,
 }
 
-/// Why a run could not start.
+/// Reason why a run could not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartTrouble {
     /// A name has no address; the resolver's own sentence.

@@ -83,7 +83,7 @@ pub struct Served {
     pub log_lines_lost: u64,
 }
 
-/// Why a site could not be started.
+/// Reason why a site could not be started.
 #[derive(Debug)]
 pub enum StartError {
     Listen {

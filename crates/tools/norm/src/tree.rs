@@ -74,7 +74,7 @@ pub(crate) fn spoiled_welcome(breaks: &Breaks) -> String {
     page
 }
 
-/// Why a tree could not be written.
+/// Reason why a tree could not be written.
 #[derive(Debug)]
 pub enum TreeError {
     /// A file with a name of the tree already exists; nothing was written.

@@ -13,7 +13,7 @@ use units::Nanos;
 /// Timeout of a suspected conversation: a server that crashes does so quickly.
 const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 
-/// Why a search ended without an answer.
+/// Reason why a search ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SearchEnd {
     /// The conversations or the time of the budget are used up, or the run was stopped.

@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use units::Nanos;
 use window::Window;
 
-/// Why a run must end early.
+/// Reason why a run must end early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// Stopped by the user.

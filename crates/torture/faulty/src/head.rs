@@ -13,7 +13,7 @@ const PAIRS_MAX: u64 = 500;
 /// Size of a field line that crashes the server, with that defect.
 const FATAL_FIELD: usize = 9_000;
 
-/// Why a request is not served.
+/// Reason why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeadRefusal {
     Status(u16),

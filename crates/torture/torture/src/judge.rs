@@ -69,7 +69,7 @@ pub struct Judgement {
     pub seen: String,
     /// The conforming outcomes.
     pub expected: String,
-    /// Why the outcome is not a pass.
+    /// Reason why the outcome is not a pass.
     pub why: String,
     /// How a failed conversation failed.
     pub kind: Option<FailureKind>,

@@ -65,7 +65,7 @@ impl Recovery {
 pub struct CaseResult {
     pub case: Case,
     pub outcome: TestOutcome,
-    /// Why it was skipped.
+    /// Reason why it was skipped.
     pub skipped: Option<String>,
     /// The case that shows the same fault and represents it.
     pub same_as: Option<String>,
@@ -335,7 +335,7 @@ pub struct RunResult {
     pub shrunk: Vec<Shrunk>,
     /// Failures whose evidence was kept in a folder.
     pub kept: Vec<Kept>,
-    /// Why nothing, or not everything, was tested.
+    /// Reason why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
     pub interrupted: bool,
     /// Reason for stopping, unless the user did.
@@ -489,7 +489,7 @@ pub struct Replayed {
 #[derive(Clone, Debug, Default)]
 pub struct ReplayResult {
     pub rows: Vec<Replayed>,
-    /// Why nothing, or not everything, was sent.
+    /// Reason why nothing, or not everything, was sent.
     pub ended_early: Option<String>,
     pub interrupted: bool,
 }

@@ -74,7 +74,7 @@ fn law([g, a, b]: Vector, n: f64) -> f64 {
     g * n / (1.0 + a * (n - 1.0) + b * n * (n - 1.0))
 }
 
-/// Levels of concurrency that differ by 1 % at least.
+/// Returns the number of levels of concurrency that differ by at least 1 %.
 fn distinct(points: &[(f64, f64)]) -> usize {
     let mut levels: Vec<f64> = points.iter().map(|point| point.0).collect();
     levels.sort_by(f64::total_cmp);

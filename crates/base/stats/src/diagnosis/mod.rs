@@ -58,7 +58,7 @@ pub struct Rule {
     pub id: &'static str,
     /// A short name of the pathology.
     pub title: &'static str,
-    /// Why the evidence supports the finding: a paragraph.
+    /// Reason why the evidence supports the finding: a paragraph.
     pub reasoning: &'static str,
     /// Source of the reasoning.
     pub source: &'static str,

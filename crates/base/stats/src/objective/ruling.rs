@@ -80,7 +80,7 @@ impl FigureInterval {
     }
 }
 
-/// Why the measurement does not decide an objective.
+/// Reason why the measurement does not decide an objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Undecided {
     /// A client without lateness might have seen the opposite answer.

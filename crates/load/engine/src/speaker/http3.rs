@@ -18,7 +18,7 @@ pub(crate) struct Http3 {
     taken: Option<usize>,
     /// The response of the last event, if it continues.
     under_way: Option<usize>,
-    /// Why our side broke the connection.
+    /// Reason why our side broke the connection.
     violation: Option<String>,
 }
 

@@ -25,7 +25,7 @@ impl FileRole {
     }
 }
 
-/// Why a client cannot be created from the settings.
+/// Reason why a client cannot be created from the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupError {
     /// A file is not PEM, or lacks an item of the required kind.

@@ -217,7 +217,7 @@ enum RecipeMessages {
     Made(Vec<Template>),
 }
 
-/// Why a call has no request.
+/// Reason why a call has no request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RequestFault {
     /// Call data that do not fit; ghz reports them instead of its figures.

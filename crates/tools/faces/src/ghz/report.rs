@@ -30,7 +30,7 @@ pub(super) struct Report<'a> {
     pub(super) ended: Nanos,
 }
 
-/// Why a run ended.
+/// Reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndReason {
     Normal,

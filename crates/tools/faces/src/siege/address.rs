@@ -39,7 +39,7 @@ pub(super) struct Address {
     pub(super) row: u32,
 }
 
-/// Why a URL cannot be requested: a line for the user.
+/// Reason why a URL cannot be requested: a line for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unusable(pub(super) String);
 

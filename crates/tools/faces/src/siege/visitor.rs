@@ -27,7 +27,7 @@ pub(super) struct Visitor {
     /// Parts to fetch; the last one added is fetched next.
     parts: Vec<Address>,
     parts_left: u32,
-    /// Continuation after the previous response.
+    /// Addresses to request after the previous response.
     chase: VecDeque<Address>,
     /// True if the current request belongs to a login of the configuration.
     logging_in: bool,

@@ -98,7 +98,7 @@ pub(crate) struct CgiScript {
     settings: CgiSettings,
 }
 
-/// Why the script has no response.
+/// Reason why the script has no response.
 #[derive(Debug)]
 enum CgiFailure {
     Missing,

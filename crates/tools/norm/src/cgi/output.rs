@@ -27,7 +27,7 @@ pub(super) struct OutputRules {
     pub(super) name: String,
 }
 
-/// Why a response ends early.
+/// Reason why a response ends early.
 #[derive(Debug)]
 enum Broken {
     /// The client has disconnected, so no error is sent.

@@ -54,7 +54,7 @@ impl Watch {
     }
 }
 
-/// Why the script has no response.
+/// Reason why the script has no response.
 #[derive(Debug)]
 pub(super) enum ScriptFailure {
     /// An error of the script, with its line.

@@ -51,7 +51,7 @@ pub(super) enum DynamicPath {
     ByCgi,
 }
 
-/// Why a file of the set is unavailable.
+/// Reason why a file of the set is unavailable.
 const NO_FILE: &str = "Name a file of the set in the query: /file_set/dir00000/class1_3.\n";
 
 impl DynamicPages {

@@ -16,7 +16,7 @@ use crate::route::SocketPlan;
 
 /// Number of bytes per read.
 const READ_SIZE: usize = 16 << 10;
-/// Answers that wait for their time; the client is not read beyond that.
+/// Maximum number of answers that wait for their time; beyond it the client is not read.
 const ANSWERS_MAX: usize = 10_000;
 
 /// A connection that is a WebSocket from here on.

@@ -22,7 +22,7 @@ pub trait RunLog {
     fn refused(&mut self, why: &str) -> Result<(), String>;
 }
 
-/// Why a run may not start.
+/// Reason why a run may not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermitRefusal {
     /// The log could not be written.

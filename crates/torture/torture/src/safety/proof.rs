@@ -144,7 +144,7 @@ pub struct Proof {
     pub behind: Behind,
 }
 
-/// Why a text is not a proof.
+/// Reason why a text is not a proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofError {
     /// Starts at 1; 0 for the whole text.
