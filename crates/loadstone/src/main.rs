@@ -165,6 +165,11 @@ fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     }
 }
 
+/// Lists the parts of a script that the plan does not have, for commands whose report does not.
+fn say_not_imported(plan: &plan::Plan) {
+    plan.not_imported.iter().for_each(|part| say(&format!("not imported: {part}")));
+}
+
 /// Prints a line for people on standard error; a failed write is ignored.
 fn say(text: &str) {
     let mut error = std::io::stderr().lock();

@@ -59,6 +59,9 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     for side in &mut task.sides {
         crate::use_proxy(&mut side.plan, &task.outputs)?;
     }
+    if let Some(side) = task.sides.first().filter(|_| !task.outputs.quiet) {
+        crate::say_not_imported(&side.plan);
+    }
     // removed when the comparison is over
     let _worktrees = Worktrees::prepared(&mut task)?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;

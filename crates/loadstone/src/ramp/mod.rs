@@ -37,6 +37,9 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
         plans.try_for_each(|admitted| admitted.map(drop)).map_err(Failure::from_run)?;
     }
     crate::sut::check(task.outputs.sut.as_ref())?;
+    if let Some(target) = task.targets.first().filter(|_| !task.outputs.quiet) {
+        crate::say_not_imported(&target.plan);
+    }
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = RampSession {
         env: Arc::new(Env::varied(task.targets.iter().map(|target| &target.plan))),

@@ -23,7 +23,7 @@ const VERSIONS: [&str; 5] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
 /// Position of the oldest version that is available.
 const OLDEST: usize = 3;
 
-/// Logged parts of requests and responses.
+/// Parts of requests and responses that are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpDebug {
     #[default]

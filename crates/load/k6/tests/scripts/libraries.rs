@@ -3,11 +3,7 @@
 use crate::ran;
 use k6::test::StopReason;
 
-#[test]
-fn libraries_of_jslib_are_built_in() {
-    let ran = ran(&[(
-        "/t/a.js",
-        r#"
+const LIBRARIES: &str = r#"
         import http from 'k6/http';
         import chai, { describe, expect } from 'https://jslib.k6.io/k6chaijs/4.3.4.3/index.js';
         import { expect as check } from 'https://jslib.k6.io/k6-testing/0.6.1/index.js';
@@ -49,8 +45,11 @@ fn libraries_of_jslib_are_built_in() {
           http.get('http://h.example/traced');
           check(1, 'ends the test').toBeNull();
         }
-    "#,
-    )]);
+    "#;
+
+#[test]
+fn libraries_of_jslib_are_built_in() {
+    let ran = ran(&[("/t/a.js", LIBRARIES)]);
     assert_eq!(
         ran.log()[1..],
         ["true,false,false", "no", "true", "200,200", "1,2"].map(str::to_owned)
