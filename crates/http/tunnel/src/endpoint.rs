@@ -27,7 +27,7 @@ pub(crate) enum TunnelEnd {
     Failed(FailureClass),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TunnelEndpoint {
     pub(crate) stage: TunnelStage,
     pub(crate) peer: Peer,

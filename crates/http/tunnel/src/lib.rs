@@ -153,8 +153,7 @@ impl<I: Io> Tunnels<I> {
     }
 
     fn open_trunk(&mut self, slot: Slot) -> Result<usize, IoError> {
-        let TunnelEndpoint { peer, options, .. } = &self.tunnels[slot as usize];
-        let (peer, options) = (peer.clone(), options.clone());
+        let TunnelEndpoint { peer, options, .. } = self.tunnels[slot as usize].clone();
         let Peer::Tunnel { to, name } = &peer else {
             return Err(IoError::Failed(FailureClass::OtherIo));
         };
@@ -176,8 +175,7 @@ impl<I: Io> Tunnels<I> {
 
     /// Opens a connection that is not a tunnel.
     fn open_direct(&mut self, slot: Slot) -> Result<(), IoError> {
-        let TunnelEndpoint { peer, options, .. } = &self.tunnels[slot as usize];
-        let (peer, options) = (peer.clone(), options.clone());
+        let TunnelEndpoint { peer, options, .. } = self.tunnels[slot as usize].clone();
         let index = self.open_below(&peer, &options)?;
         self.direct[index as usize] = Some(slot);
         let tunnel = &mut self.tunnels[slot as usize];

@@ -31,14 +31,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_exchange(plan, problems);
 }
 
-/// Checks journeys whose steps open WebSockets.
-fn check_steps(plan: &Plan, problems: &mut Problems) {
-    let (websocket, connection) = (&plan.websocket, &plan.connection);
-    problems.add_if(
-        websocket.preset.is_some() || websocket.rooms.is_some(),
-        "--ws-preset",
-        "--ws-preset and --ws-rooms are for a ws:// URL; in a journey, use steps with send and expect",
-    );
+/// Refuses options that would open, close or slow down the WebSockets of steps.
+fn check_steps_alone(websocket: &WebSocketPlan, problems: &mut Problems) {
     for (given, option) in [
         (websocket.live.is_some(), "--ws-live"),
         (websocket.storm.is_some(), "--ws-storm"),
@@ -50,6 +44,17 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
             problems.add(option, text);
         }
     }
+}
+
+/// Checks journeys whose steps open WebSockets.
+fn check_steps(plan: &Plan, problems: &mut Problems) {
+    let (websocket, connection) = (&plan.websocket, &plan.connection);
+    problems.add_if(
+        websocket.preset.is_some() || websocket.rooms.is_some(),
+        "--ws-preset",
+        "--ws-preset and --ws-rooms are for a ws:// URL; in a journey, use steps with send and expect",
+    );
+    check_steps_alone(websocket, problems);
     let of_message = WebSocketPlan {
         message: websocket.message.clone(),
         expect: websocket.expect.clone(),
