@@ -943,9 +943,8 @@ pub struct Second {
     pub spread: Spread,
     /// Outcomes of its calls; `None` if not recorded, as in results of earlier versions.
     pub endings: Option<Endings>,
-    /// Events of streams in this second.
+    /// Events of streams and messages on WebSockets in the interval.
     pub streams: Option<SecondStreams>,
-    /// Messages on WebSockets in this second.
     pub messages: Option<SecondMessages>,
     pub slip_p99: Nanos,
     /// Calls in flight at the end, and connections open.
