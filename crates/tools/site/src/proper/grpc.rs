@@ -119,14 +119,17 @@ pub(super) struct Conversation {
     chat: Option<u32>,
     /// Answers that wait for their time, in the order of the messages.
     later: VecDeque<(Instant, Bytes)>,
+    /// Their bytes.
+    waiting: usize,
     /// Timer until the first of them is due.
     sleep: Option<Pin<Box<Sleep>>>,
     /// The end of the response, after these answers.
     last: Option<Frame<Bytes>>,
 }
 
-/// Answers that wait; no further message is read beyond that.
+/// Answers that wait, and their bytes; no further message is read beyond that.
 const ANSWERS_MAX: usize = 10_000;
+const ANSWERS_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum size of a request of a conversation in bytes.
 const QUESTION_MAX: usize = 64 << 10;
@@ -139,6 +142,7 @@ impl Conversation {
             ended: false,
             chat,
             later: VecDeque::new(),
+            waiting: 0,
             sleep: None,
             last: None,
         }
@@ -162,7 +166,8 @@ impl Conversation {
         if self.ended {
             return Poll::Ready(None);
         }
-        while self.last.is_none() && self.later.len() < ANSWERS_MAX {
+        // a due answer is sent before further messages are read
+        while self.last.is_none() && self.has_room() && !self.is_due() {
             match self.poll_message(cx) {
                 Poll::Ready(frame) => self.last = frame,
                 Poll::Pending => break,
@@ -179,7 +184,18 @@ impl Conversation {
             ready!(sleep.as_mut().poll(cx));
         }
         self.sleep = None;
-        Poll::Ready(self.later.pop_front().map(|(_, answer)| Frame::data(answer)))
+        let answer = self.later.pop_front().map(|(_, answer)| answer);
+        self.waiting -= answer.as_ref().map_or(0, Bytes::len);
+        Poll::Ready(answer.map(Frame::data))
+    }
+
+    fn has_room(&self) -> bool {
+        self.later.len() < ANSWERS_MAX && self.waiting < ANSWERS_BYTES_MAX
+    }
+
+    /// Returns whether the first answer is due.
+    fn is_due(&self) -> bool {
+        self.later.front().is_some_and(|(at, _)| *at <= Instant::now())
     }
 
     /// Schedules the answer to the next message, or returns the end of the response after the last.
@@ -190,6 +206,7 @@ impl Conversation {
                     let end = end(Code::InvalidArgument, "not a request of this method");
                     return Poll::Ready(Some(end));
                 };
+                self.waiting += answer.len();
                 self.later.push_back((Instant::now() + wait, answer));
                 return Poll::Ready(None);
             }
