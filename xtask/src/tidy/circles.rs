@@ -29,7 +29,9 @@ const LIST: &str = "xtask/src/tidy/circles.rs";
 const NAMED: &[Named] = &[
     Named {
         folder: "crates/torture/dialogue/src/",
-        modules: &["front", "governor", "http2", "http3", "packets", "replies", "talk", "text"],
+        modules: &[
+            "calls", "front", "governor", "http2", "http3", "packets", "replies", "talk", "text",
+        ],
         reason: "a conversation writes and reads every protocol, and a protocol is moves and events \
                  of conversations",
     },

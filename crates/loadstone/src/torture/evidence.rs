@@ -203,13 +203,12 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
         }
     }
     let reached = target::reach(&run, &url)?;
-    let http = target::as_http(&url);
     let asked = run.safety.asked();
     let Permit { governor, outside, audit, alone } =
-        permit::permit(&run, &http, &reached, &cases, &asked)?;
+        permit::permit(&run, &reached.url, &reached, &cases, &asked)?;
     let seen = server::processes(&run.server, &reached)?;
-    let raw = raw::link(&run, &http, (reached.class, &reached.addresses), &cases)?;
-    let sockets = Sockets::new(target::tls_for(&run, &http)?, governor, outside)?
+    let raw = raw::link(&run, &reached.url, (reached.class, &reached.addresses), &cases)?;
+    let sockets = Sockets::new(target::tls_for(&run, &reached.url)?, governor, outside)?
         .over_quic(run.what.spoken())?
         .raw(raw)
         .seeing(seen);

@@ -133,9 +133,7 @@ fn run(
     let target = &reached.target;
     let seen = server::processes(&args.server, &reached)?;
     let mut report = begun(args, url, &reached);
-    // requests have its HTTP form
-    let url = &target::as_http(url);
-    let planned = beside::planned(args, url)?;
+    let planned = beside::planned(args, &reached.url)?;
     let asked = beside::left(args.safety.asked(), reached.class, planned.as_ref())?;
     if args.what.dry_run {
         let cases = permit::dry_run(args, &report, &reached, &settings, &cases, &asked)?;
@@ -144,10 +142,10 @@ fn run(
     }
     let keeper = Keeper::open(args.outputs.store.store.as_ref())?;
     let Permit { governor, outside, audit, alone: _alone } =
-        permit::permit(args, url, &reached, &cases, &asked)?;
-    let raw = raw::link(args, url, (reached.class, &reached.addresses), &cases)?;
+        permit::permit(args, &reached.url, &reached, &cases, &asked)?;
+    let raw = raw::link(args, &reached.url, (reached.class, &reached.addresses), &cases)?;
     let route = route(args, &reached)?;
-    let mut sockets = Sockets::new(target::tls_for(args, url)?, governor, outside)?
+    let mut sockets = Sockets::new(target::tls_for(args, &reached.url)?, governor, outside)?
         .over_quic(args.what.spoken())?
         .through(route)
         .raw(raw)

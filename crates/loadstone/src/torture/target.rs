@@ -38,7 +38,7 @@ pub(super) fn is_grpc(url: &Url) -> bool {
 }
 
 /// Returns the URL that is requested: that of a `grpc://` URL has the scheme `http`.
-pub(super) fn as_http(url: &Url) -> Url {
+fn as_http(url: &Url) -> Url {
     let http = plan::http_url(url.as_str()).and_then(|text| Url::parse(&text).ok());
     http.unwrap_or_else(|| url.clone())
 }
@@ -46,6 +46,8 @@ pub(super) fn as_http(url: &Url) -> Url {
 /// Target with the addresses of its name.
 #[derive(Debug)]
 pub(super) struct Reached {
+    /// The URL that is requested; that of gRPC in its HTTP form.
+    pub(super) url: Url,
     pub(super) target: TestTarget,
     /// Hosts; the first is tested.
     pub(super) hosts: Vec<IpAddr>,
@@ -101,7 +103,7 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
         fields: fields(args, &run),
         secrets: secrets(args),
     };
-    Ok(Reached { target, hosts, addresses: found, class, run })
+    Ok(Reached { url: url.clone(), target, hosts, addresses: found, class, run })
 }
 
 fn check_quic(url: &Url) -> Result<(), Failure> {
