@@ -122,7 +122,7 @@ impl Session {
     /// # Errors
     /// Fails if the server cannot be reached or does not describe its methods.
     pub fn describe_grpc(&mut self) -> Result<Vec<u8>, Failure> {
-        self.obtain_tokens(&self.fit.plan)?;
+        self.obtain_one_token(&self.fit.plan)?;
         let plan = &self.authorized(&self.fit.plan);
         Ok(reflected(plan, self)?.to_set())
     }

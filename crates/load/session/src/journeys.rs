@@ -92,7 +92,7 @@ impl Session {
     pub fn close(mut self) -> Result<(), Failure> {
         let journeys = self.fit.plan.journeys.as_ref();
         if journeys.is_some_and(|it| !it.teardown.is_empty() || it.is_scripted()) {
-            self.obtain_tokens(&self.fit.plan)?;
+            self.obtain_one_token(&self.fit.plan)?;
         }
         let plan = self.authorized(&self.fit.plan);
         match &plan.journeys {

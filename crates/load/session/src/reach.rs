@@ -69,7 +69,7 @@ impl Session {
     /// # Errors
     /// Fails if TLS settings cannot be used, or a setup step fails.
     pub fn first_call(&mut self) -> Result<(), Failure> {
-        self.obtain_tokens(&self.fit.plan)?;
+        self.obtain_one_token(&self.fit.plan)?;
         let streams = self.base.connection.pipeline;
         let choice = self.negotiate()?;
         if choice.is_some() && self.fit.plan.request.version != HttpVersion::Http2 {

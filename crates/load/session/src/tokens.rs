@@ -2,7 +2,6 @@
 
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
-use crate::network::Network;
 use crate::servers;
 use crate::session::Session;
 use crate::watcher::Watcher;
@@ -31,13 +30,16 @@ impl Session {
     /// # Errors
     /// Fails if the token endpoint issues no token.
     pub fn obtain_tokens(&self, plan: &Plan) -> Result<(), Failure> {
-        let count = match (&self.part, &self.fit.network) {
-            (Some(part), _) => plan.token_count_of(&part.shares),
-            // the manager's own calls: its agents request the tokens of the users
-            (None, Network::Fleet(_)) => plan.token_count().min(1),
-            (None, _) => plan.token_count(),
+        let count = match &self.part {
+            Some(part) => plan.token_count_of(&part.shares),
+            None => plan.token_count(),
         };
         self.request_tokens(plan, count)
+    }
+
+    /// Requests the token of a single call: a fleet's manager needs no other.
+    pub(crate) fn obtain_one_token(&self, plan: &Plan) -> Result<(), Failure> {
+        self.request_tokens(plan, plan.token_count().min(1))
     }
 
     /// Requests up to `count` tokens; the present ones are kept. It blocks.
