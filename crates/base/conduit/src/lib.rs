@@ -90,7 +90,7 @@ pub struct OpenOptions {
 /// Options for closing a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// Closed in order by FIN.
+    /// FIN: an orderly close.
     Orderly,
     /// RST: SO_LINGER of zero, so that no TIME_WAIT is left.
     Reset,
@@ -112,7 +112,7 @@ pub struct Ready {
     pub slot: Slot,
     /// Bytes, the end of the stream or an error can be read.
     pub readable: bool,
-    /// A pending connect is decided, or a write that blocked can continue.
+    /// A pending connect is decided, or a write that would have blocked can continue.
     pub writable: bool,
     /// The peer has closed its side, or the connection broke: read until that shows, because no
     /// further event will report it.
@@ -126,7 +126,7 @@ pub struct Ready {
 /// of `Ok(0)` is the end of the stream; a `read` or `take` shorter than the buffer has drained the
 /// socket. After `close` no event for that slot is reported until it is opened again.
 pub trait Io {
-    /// Returns the monotonic clock.
+    /// Returns the current time of the monotonic clock.
     fn now(&mut self) -> Nanos;
 
     /// Starts a connection. `Err` when not even that could be done (descriptors, ports).

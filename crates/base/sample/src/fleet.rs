@@ -128,7 +128,7 @@ pub struct AgentFacts {
 }
 
 impl FleetFacts {
-    /// Returns the worker threads of all agents.
+    /// Returns the number of worker threads of all agents.
     pub fn workers(&self) -> u32 {
         self.agents.iter().map(|agent| agent.workers).sum()
     }

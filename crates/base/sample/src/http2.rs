@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Counts over connections, which add up.
+/// Counts, summed over connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http2Facts {
     /// Number of opened streams, and maximum outstanding on one connection.

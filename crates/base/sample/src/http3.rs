@@ -4,7 +4,7 @@ use crate::TlsFacts;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Counts over connections, which add up.
+/// Counts, summed over connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http3Facts {
     /// Number of opened request streams, and maximum outstanding on one connection.

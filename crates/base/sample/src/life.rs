@@ -53,7 +53,7 @@ const SIGNALS: [(u8, &str); 15] = [
 const FAULTS: [u8; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 impl Ending {
-    /// Returns a wait status as the kernel packs it (wait(2)).
+    /// Decodes a wait status in the encoding of the kernel (wait(2)).
     pub fn of_status(status: i32) -> Ending {
         let signal = (status & 0x7f) as u8;
         match signal {
@@ -94,8 +94,8 @@ impl fmt::Display for Ending {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
     pub process: Process,
-    /// No other independent process holds the listening socket: the server itself ended, not one of
-    /// its workers.
+    /// True if no other independent process holds the listening socket: the server itself ended,
+    /// not one of its workers.
     pub whole: bool,
     pub how: Ending,
 }

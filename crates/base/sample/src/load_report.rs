@@ -1,6 +1,6 @@
 //! Load of a back end as it reports it with a response (ORCA, `xds.data.orca.v3.OrcaLoadReport`).
 
-/// Load report. A figure of 0 is missing in the report, as in the format itself.
+/// Load report. A figure of 0 means that the report lacks it, as in the format itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadReport {
     /// Share of the CPU in use, 1 if all of it; servers that count cores may exceed 1.

@@ -35,7 +35,7 @@ pub enum Scale {
     Points,
 }
 
-/// Figure of every run.
+/// One figure of every run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub scale: Scale,

@@ -21,9 +21,9 @@ pub struct MessageTally {
     pub ping: Hist,
     /// Time without a byte of the server before its side ended a conversation.
     pub silence: Hist,
-    /// Ends of conversations.
+    /// Number of conversations by the way in which they ended.
     pub closes: BTreeMap<SocketClose, u64>,
-    /// Reason why handshakes and conversations failed, by the peer's violation.
+    /// Number of failed handshakes and conversations, by the peer's violation.
     pub violations: BTreeMap<String, u64>,
     pub fan_out: FanOutTally,
     pub reconnects: ReconnectTally,

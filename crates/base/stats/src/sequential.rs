@@ -259,7 +259,8 @@ impl Margin {
         }
     }
 
-    /// Returns the width of the sequence shrinks with the root of the blocks, roughly.
+    /// Estimates the number of blocks that decide the margin: the width of the sequence shrinks
+    /// roughly with the root of the blocks.
     fn needed(&self, sequence: &Sequence, estimate: f64, bad: f64) -> Option<u64> {
         /// Beyond this factor the extrapolation is meaningless.
         const MOST: f64 = 1e4;

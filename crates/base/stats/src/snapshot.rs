@@ -718,8 +718,8 @@ impl Recorder {
         }
     }
 
-    /// Records that a due message of a stream was released. `held_back`: earlier ones wait for the
-    /// peer.
+    /// Records that a message of a stream, due at `due`, was released. `held_back`: earlier ones
+    /// wait for the peer.
     pub fn message_released(&mut self, held_back: bool, due: Nanos) {
         if !self.in_warm_up(due) {
             self.now.streams.sent += 1;
@@ -734,7 +734,7 @@ impl Recorder {
         }
     }
 
-    /// Returns a response to a gRPC call, which was due at `due`, had this status.
+    /// Records the status of the response to a gRPC call, which was due at `due`.
     pub fn grpc_status(
         &mut self,
         code: u32,
@@ -754,7 +754,8 @@ impl Recorder {
         }
     }
 
-    /// Counts the back end of a response; `load` is `Some(None)` for an unreadable load report.
+    /// Counts the back end of a response to a call that was due at `due`. `name`: its name; `load`:
+    /// its load report, `Some(None)` if that cannot be read.
     pub fn backend(&mut self, due: Nanos, name: Option<&str>, load: Option<Option<LoadReport>>) {
         if !self.in_warm_up(due) {
             let backends = &mut self.now.connections.backends;
@@ -829,7 +830,7 @@ impl Recorder {
         self.now.targets[row].count(sample, outcome);
     }
 
-    /// Records that an already counted call was of this kind of clients.
+    /// Records an already counted call for its kind of clients.
     pub fn of_kind(&mut self, kind: u32, sample: &Sample, outcome: Outcome) {
         if matches!(outcome, Outcome::Dropped | Outcome::Abandoned) {
             return;
@@ -943,8 +944,9 @@ pub struct Second {
     pub spread: Spread,
     /// Outcomes of its calls; `None` if not recorded, as in results of earlier versions.
     pub endings: Option<Endings>,
-    /// Events of streams and messages on WebSockets in the interval.
+    /// Events of streams in the interval.
     pub streams: Option<SecondStreams>,
+    /// Messages on WebSockets in the interval.
     pub messages: Option<SecondMessages>,
     pub slip_p99: Nanos,
     /// Calls in flight at the end, and connections open.

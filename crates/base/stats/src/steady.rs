@@ -41,7 +41,7 @@ impl Drift {
     }
 }
 
-/// Returns the drift test: over the rows of the measured window, the median response time or the
+/// Applies the drift test: over the rows of the measured window, the median response time or the
 /// throughput has a monotonic trend (Mann-Kendall, p ≤ [`DRIFT_P_MAX`]) and changed by at least
 /// [`DRIFT_CHANGE_MIN`] from the first third of the rows to the last. Both conditions are needed:
 /// in a long run a negligible trend is significant, and in a short one chance makes large changes.

@@ -230,7 +230,7 @@ impl StreamMarks {
 pub enum StreamEnd {
     /// The response is complete.
     Whole,
-    /// The response was truncated, or was not a good one.
+    /// The response was truncated, or was not successful.
     Failed,
     TimedOut,
 }

@@ -160,7 +160,7 @@ pub fn offered(total: &Snapshot) -> u64 {
     total.counts.due.saturating_sub(refused(total) + total.counts.lost)
 }
 
-/// Returns the calls that this client never issued.
+/// Returns the number of calls that this client never issued.
 fn refused(total: &Snapshot) -> u64 {
     let died_waiting = total.counts.done().saturating_sub(total.service.count());
     total.counts.dropped + died_waiting
@@ -262,7 +262,7 @@ fn unsure(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
     })
 }
 
-/// Formats `2.4 times`, `200 times`: a factor with two digits.
+/// Formats a factor with two digits: `2.4 times`, `200 times`.
 fn times(factor: f64, round: fn(f64) -> f64) -> String {
     let unit = 10_f64.powf(factor.max(1.0).log10().floor() - 1.0);
     let shown = round(factor / unit) * unit;
@@ -329,7 +329,7 @@ fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
     })
 }
 
-/// Formats `p99.9` of 0.999; `max` of 1.
+/// Returns the name of a quantile: `p99.9` for 0.999, `max` for 1.
 pub fn quantile_name(q: f64) -> String {
     if q >= 1.0 {
         return "max".to_owned();
@@ -385,7 +385,8 @@ fn not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
-/// Returns the cause for several loads, whose arrivals do not compensate for each other.
+/// Returns the cause for the least offered of several loads: their arrivals do not compensate for
+/// each other.
 fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     let total = &evidence.measurement.total;
     let shares = total.scenarios.iter().enumerate();
@@ -427,7 +428,7 @@ fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
-/// Returns the client's own lateness, if it can change the answer: INVALID.
+/// Returns the cause for the client's own lateness, if it can change the answer: INVALID.
 fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
     let measurement = evidence.measurement;
     let ruled = evidence.objectives.iter().zip(rulings(evidence.objectives, measurement));

@@ -31,9 +31,9 @@ pub struct RateSpan {
 /// fit into [`Nanos`].
 pub const DURATION_MAX: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 
-/// Parses `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`). Only zero may have no
-/// unit: a bare number means seconds in some tools and milliseconds in others. Spaces between the
-/// parts are permitted, so that the output of [`crate::show::duration`] is accepted.
+/// Parses a duration: `500us 20ms 10s 5m 2h 1d`, fractions (`0.5s`), sums (`1m30s`). Only zero may
+/// have no unit: a bare number means seconds in some tools and milliseconds in others. Spaces
+/// between the parts are permitted, so that the output of [`crate::show::duration`] is accepted.
 pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     let bad = |why: &str| {
         ParseError(format!("{} is not a duration: {why}; write one like {DURATIONS}", quoted(text)))
@@ -73,7 +73,7 @@ pub fn parse_duration(text: &str) -> Result<Nanos, ParseError> {
     }
 }
 
-/// Parses `2000/s 120/m 10/h`, `2k/s`. Thousands may be grouped (`2,000/s`).
+/// Parses a rate: `2000/s 120/m 10/h`, `2k/s`. Thousands may be grouped (`2,000/s`).
 pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
     let (number, unit) = split_per(text);
     rate_of(text, number, per_second(text, unit))
@@ -305,7 +305,7 @@ impl Decimal {
         self.whole as f64 + self.fraction as f64 / FRACTION_ONE as f64
     }
 
-    /// Returns the multiple of `unit`, rounded to the nearest whole.
+    /// Returns this number times `unit`, rounded to the nearest whole.
     fn times(self, unit: u64) -> u128 {
         let of_fraction = u128::from(self.fraction) * u128::from(unit);
         let one = u128::from(FRACTION_ONE);

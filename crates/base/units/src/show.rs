@@ -7,7 +7,8 @@ pub use text::safe;
 
 use crate::Nanos;
 
-/// Formats `850 ns`, `12.3 µs`, `4.56 ms`, `1.23 s`, `2 m 05 s`, `3 h 07 m`, `2 d 05 h`.
+/// Formats a duration: `850 ns`, `12.3 µs`, `4.56 ms`, `1.23 s`, `2 m 05 s`, `3 h 07 m`,
+/// `2 d 05 h`.
 pub fn duration(span: Nanos) -> String {
     let ns = span.0;
     if ns == 0 {
@@ -42,13 +43,13 @@ const LONG_UNITS: [(u64, &str, u64, &str); 3] = [
     (86_400 * SECOND_NS, "d", 3_600 * SECOND_NS, "h"),
 ];
 
-/// Formats `1,234,567`.
+/// Formats a count: `1,234,567`.
 pub fn count(n: u64) -> String {
     grouped(&n.to_string())
 }
 
-/// Formats `2,000/s`, `1,234.5/s`, `12,345/s`, `0.0123/s`: whole rates without a fraction, others
-/// with at least three significant digits. `-` for values that are not numbers.
+/// Formats a rate: `2,000/s`, `1,234.5/s`, `12,345/s`, `0.0123/s`: whole rates without a fraction,
+/// others with at least three significant digits. `-` for values that are not numbers.
 pub fn rate(per_second: f64) -> String {
     if !per_second.is_finite() {
         return "-".to_owned();
@@ -70,7 +71,7 @@ pub fn estimate(n: u64) -> u64 {
     n.div_ceil(unit).saturating_mul(unit)
 }
 
-/// Formats `850 B`, `1.50 KiB`, `12.3 MiB`: powers of 1024.
+/// Formats a number of bytes: `850 B`, `1.50 KiB`, `12.3 MiB`: powers of 1024.
 pub fn bytes(n: u64) -> String {
     if n < 1024 {
         return format!("{n} B");
@@ -89,8 +90,8 @@ pub fn bytes(n: u64) -> String {
     text
 }
 
-/// Formats `12.3 %` for a share 0..=1. A share close to zero or one never prints as `0 %` or `100
-/// %` (to a ten-thousandth of a percent). `-` for values that are not numbers.
+/// Formats a share 0..=1: `12.3 %`. A share close to zero or one never prints as `0 %` or `100 %`
+/// (to a ten-thousandth of a percent). `-` for values that are not numbers.
 pub fn share(share: f64) -> String {
     if !share.is_finite() {
         return "-".to_owned();

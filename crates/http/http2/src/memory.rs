@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Fills each block with a different byte, which must be unchanged when it is freed.
+    /// Checks that a block still contains only the byte that it was filled with.
     fn check(block: &(NonNull<u8>, usize, u8)) {
         let (start, size, byte) = *block;
         // SAFETY: a block of that many initialized bytes

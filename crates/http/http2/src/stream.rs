@@ -29,7 +29,7 @@ pub(crate) struct OutstandingStream {
     final_list: bool,
     /// True if all fields of the head of the final response were received.
     pub(crate) has_head: bool,
-    /// RST_STREAM of the peer.
+    /// Error code of the peer's RST_STREAM.
     pub(crate) reset: Option<u32>,
     /// Rarely used fields: a stream is moved when it completes, so it should be small.
     kept: Option<Box<KeptFields>>,

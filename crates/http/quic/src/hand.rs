@@ -455,7 +455,7 @@ impl Hand {
         self.send(NumberSpace::Data, &[0x01], true);
     }
 
-    /// Returns pieces.
+    /// Reads pieces for the worker; returns their length.
     ///
     /// # Errors
     /// Fails if there is no data now, or the connection is closed.

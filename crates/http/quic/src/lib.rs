@@ -48,7 +48,7 @@ pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
 
 /// How long a server has to send a ticket.
 const TICKET: Nanos = Nanos::from_secs(3);
-/// Limit for SETTINGS after a ticket.
+/// Maximum wait for SETTINGS after a ticket.
 const CONTROL: Nanos = Nanos::from_millis(500);
 
 /// Bytes of datagrams read at once.
@@ -141,7 +141,7 @@ struct ByHand {
     hand: Hand,
     remote: SocketAddr,
     name: String,
-    /// True if the connection only obtains a ticket; the requested one follows.
+    /// Set if the connection only obtains a ticket; the requested one follows.
     fetches: Option<Fetch>,
     options: OpenOptions,
     armed: Nanos,

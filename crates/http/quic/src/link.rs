@@ -67,7 +67,7 @@ pub(crate) struct QuicLink {
     armed: Nanos,
     /// Number of waits until the pending replies are due; 0: none are pending.
     owes: u8,
-    /// Requests that may be sent before the handshake is complete, and those that were.
+    /// True if requests may be sent before the handshake is complete.
     may_be_early: bool,
     early: Early,
     /// Changes of the local port, and how sockets for them are opened.
@@ -80,7 +80,8 @@ struct HeldBytes {
     bytes: Vec<u8>,
     at: usize,
     last: bool,
-    /// Streams canceled before they were opened, with this code: stream numbers may not be skipped.
+    /// Code with which the stream was canceled before it was opened: it is opened nevertheless,
+    /// because stream numbers may not be skipped.
     given_up: Option<u64>,
 }
 
@@ -440,7 +441,7 @@ impl QuicLink {
         }
     }
 
-    /// Returns pieces for the worker.
+    /// Reads pieces for the worker; returns their length.
     ///
     /// # Errors
     /// Fails if there is no data now, or the connection is closed.

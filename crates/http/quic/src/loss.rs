@@ -117,20 +117,21 @@ impl Loss {
         Loss { class: Some(class), why: Some(class.explain().to_owned()) }
     }
 
-    /// Returns the result of a read from the connection.
+    /// Returns the result of a read from the connection: `orderly` after an orderly close,
+    /// otherwise the failure.
     pub(crate) fn unless_orderly<T>(&self, orderly: T) -> Result<T, IoError> {
         self.class.map_or(Ok(orderly), |class| Err(IoError::Failed(class)))
     }
 }
 
-/// Returns the loss if our side rejects the peer's certificate. A bad signature has an alert with
-/// other causes too (51, decrypt_error): then the text of the TLS library decides.
+/// Returns whether the code means that our side rejects the peer's certificate. A bad signature has
+/// an alert with other causes too (51, decrypt_error): then the text of the TLS library decides.
 fn is_of_certificate(code: u64, reason: &str) -> bool {
     CERTIFICATE.contains(&code)
         || CRYPTO.contains(&code) && reason.starts_with("invalid peer certificate")
 }
 
-/// Returns the loss by a TLS alert of the server, with the same text as over TCP.
+/// Returns the text of a TLS alert of the server, which is the same as over TCP.
 fn alert(code: u64) -> String {
     rustls::Error::AlertReceived(AlertDescription::from(code as u8)).to_string()
 }

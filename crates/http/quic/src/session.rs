@@ -25,7 +25,7 @@ const VERSION: u32 = 1;
 /// Functions for names, session facts and errors, provided by the owner of the TLS settings.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionWords {
-    /// Returns `None` if no certificate can have this name.
+    /// Parses the name of a server; `None` if no certificate can have it.
     pub name: fn(&str) -> Option<ServerName<'static>>,
     /// Returns the negotiated parameters, once the handshake is complete.
     pub facts: fn(&CommonState) -> Option<TlsFacts>,

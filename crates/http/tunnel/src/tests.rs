@@ -85,7 +85,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns a setting's id and value, as a frame.
+/// Returns a SETTINGS frame with these ids and values.
 fn settings(pairs: &[(u16, u32)]) -> Vec<u8> {
     let mut payload = Vec::new();
     for (id, value) in pairs {

@@ -169,7 +169,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// Returns the response, whole.
+    /// Returns the complete response.
     pub fn response(self) -> &'static [u8] {
         match self {
             ServerError::BadRequest => {

@@ -450,7 +450,7 @@ impl WebSocket {
         Ok(SocketEvent::Message { text, frames, wire, payload: Payload::Held })
     }
 
-    /// Returns the peer's close frame: it is answered with its own code.
+    /// Handles the peer's close frame, and answers it with its own code.
     fn end_by_peer(&mut self, out: &mut Vec<u8>) -> Result<SocketEvent, Violation> {
         let code = match *self.control {
             [] => None,

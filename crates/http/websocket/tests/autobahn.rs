@@ -46,8 +46,8 @@ fn case(id: impl Into<String>, sent: Vec<Sent>, wanted: Vec<Reply>) -> Case {
     Case { id: id.into(), sent, wanted }
 }
 
-/// Returns an endpoint that echoes, as Autobahn demands, with the input cut into pieces of `cut`
-/// bytes.
+/// Runs an endpoint that echoes, as Autobahn demands, with the input split into pieces of `cut`
+/// bytes; returns its output.
 fn echo(role: Side, deflate: Option<Agreed>, input: &[u8], cut: usize) -> Vec<u8> {
     let mut options = match role {
         Side::Client => SocketOptions::client(Masking::Random(1)),

@@ -66,7 +66,7 @@ pub struct Collector {
     last_done: Nanos,
     /// Instant at which the last worker finished.
     ended: Nanos,
-    /// Time for which the abort rule's bound has been exceeded without interruption.
+    /// Time for which the condition of the abort rule has held without interruption.
     held: Nanos,
     aborted: Option<String>,
     /// For each objective: its blocks, from the rows so far.

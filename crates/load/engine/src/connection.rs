@@ -460,7 +460,7 @@ impl Conn {
 
 /// Before the handshake is complete.
 impl Conn {
-    /// Permits requests in the first flight of a handshake.
+    /// Sets whether requests may be sent in the first flight of a handshake.
     pub(crate) fn allow_early(&mut self, allowed: bool) {
         if let Some(work) = &mut self.work {
             work.early.allowed = allowed;

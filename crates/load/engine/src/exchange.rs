@@ -119,7 +119,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Records that no connection was established.
+    /// Returns the result of a request without an established connection.
     pub fn nothing(trouble: Trouble) -> Heard {
         Heard { result: Err(trouble), connected: false, took: Nanos::ZERO }
     }

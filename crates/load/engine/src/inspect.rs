@@ -193,7 +193,7 @@ impl Inspect {
         }
     }
 
-    /// Returns the events since the last call; `whole`: the body is complete.
+    /// Returns the number of events since the last call; `whole`: the body is complete.
     pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
         if whole && let Some(reader) = &mut self.events {
             self.fresh += reader.finish();

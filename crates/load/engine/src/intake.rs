@@ -57,8 +57,8 @@ impl Intake {
         self.inspect.is_stream()
     }
 
-    /// Returns the events since the last call; `whole`: the body is complete, and its tokens are
-    /// known.
+    /// Returns the number of events since the last call; `whole`: the body is complete, and its
+    /// tokens are known.
     pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
         if whole {
             self.marks.usage = self.inspect.usage();

@@ -383,7 +383,7 @@ impl Journal {
         self.recorder.messages(&news.counts, news.time, now);
     }
 
-    /// Returns the state of reopening WebSockets after the loss of all.
+    /// Counts WebSockets reopened after the loss of all.
     pub(crate) fn reconnects(&mut self, news: &ReconnectTally) {
         self.recorder.now.messages.reconnects.merge(news);
     }

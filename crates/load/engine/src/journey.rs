@@ -144,7 +144,7 @@ impl Travel {
         (row.min(self.sums.len().saturating_sub(1)), stream)
     }
 
-    /// Returns the iterations of the measured phase that belong to one worker.
+    /// Returns the number of iterations of the measured phase that belong to one worker.
     fn share(&self, share: &Share) -> u64 {
         self.most.filter(|_| !self.single).map_or(u64::MAX, |total| share.count_of(total))
     }

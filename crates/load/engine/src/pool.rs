@@ -110,7 +110,7 @@ struct PoolLimits {
     per_user: u32,
     /// The shortest limit on a call's time, counted from its due instant.
     open: Nanos,
-    /// Connection that is still being opened.
+    /// Shortest limit on the time of a call whose connection is still being opened.
     opening: Nanos,
     /// A deadline can move earlier without a new call: when the first byte of a response arrives,
     /// or when an older call becomes the next one in order.

@@ -53,9 +53,10 @@ pub fn endpoint_key(url: &Url) -> String {
 /// Clients that each have their own address and path.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// Addresses of the first clients, never empty. Later clients repeat them in turn: with two
-    /// addresses, client 2 has that of client 0, and client 3 that of client 1. Users are assigned
-    /// to workers in turn, so each worker can have its own network.
+    /// Addresses of the first clients, never empty. The addresses of later clients follow them in
+    /// turn: with two, client 2 has the address after that of client 0, and client 3 the one after
+    /// that of client 1. Users are assigned to workers in turn, so each worker can have its own
+    /// network.
     pub firsts: Arc<[Ipv4Addr]>,
     /// Kind of each client; never empty.
     pub kinds: Arc<[u32]>,
@@ -413,7 +414,7 @@ impl Setup {
         Ok(self)
     }
 
-    /// Returns the worker `worker`'s part of the load.
+    /// Returns worker `worker`'s part of the load.
     pub fn part(&self, worker: u32) -> &Share {
         &self.shares[worker as usize]
     }
@@ -436,7 +437,7 @@ fn shares(rooms: Option<u32>, workers: u32) -> Result<Vec<Share>, SetupError> {
     all.map_err(|error| SetupError(format!("--ws-rooms: {error}")))
 }
 
-/// Returns the HTTP/2 settings of the plan.
+/// Returns HTTP/2 with the settings of the plan.
 pub(crate) fn http2_of(plan: &Plan) -> Protocol {
     Protocol::Http2(http2_settings(plan))
 }

@@ -44,7 +44,7 @@ impl Transport {
         self.direct = direct;
     }
 
-    /// Returns output buffer of the protocol.
+    /// Returns the output buffer of the protocol.
     #[inline]
     pub(crate) fn plaintext(&mut self) -> &mut Vec<u8> {
         if self.direct { &mut self.out } else { &mut self.held }

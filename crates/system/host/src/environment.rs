@@ -72,7 +72,7 @@ impl Signs {
     }
 }
 
-/// Formats `docker`, `KVM`, `docker in KVM`, or empty.
+/// Returns `docker`, `KVM`, `docker in KVM`, or an empty text.
 fn shell(signs: &Signs) -> String {
     match (container(signs), machine(signs)) {
         (container, machine) if container.is_empty() => machine,

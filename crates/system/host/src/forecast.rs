@@ -90,7 +90,7 @@ pub struct Shortage {
     pub budget: Budget,
     /// Resource that will be short, and by how much.
     pub text: String,
-    /// Returns the fix.
+    /// Fix of the shortage.
     pub advice: String,
 }
 

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Highest core number that a list may name; more is taken for a damaged text.
 const CORE_MAX: u32 = 65_535;
 
-/// Returns a list of cores as the kernel prints it: `0-3,8`. Empty for an empty or malformed text.
+/// Parses a list of cores as the kernel prints it: `0-3,8`. Empty for an empty or malformed text.
 pub fn cores(text: &str) -> Vec<u32> {
     let mut found = BTreeSet::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
@@ -127,14 +127,14 @@ pub fn process(text: &str) -> Option<Process> {
     Some(process)
 }
 
-/// Returns a line `Key: value` of /proc/PID/status, /proc/meminfo or /proc/cpuinfo: the first of
-/// its key.
+/// Returns the value of the first line `Key: value` with this key in /proc/PID/status,
+/// /proc/meminfo or /proc/cpuinfo.
 pub fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
 }
 
-/// Parses `MemTotal` of /proc/meminfo in bytes.
+/// Returns `MemTotal` of /proc/meminfo in bytes.
 pub fn memory(meminfo: &str) -> Option<u64> {
     let kib = value(meminfo, "MemTotal")?.strip_suffix("kB")?.trim();
     kib.parse::<u64>().ok()?.checked_mul(1024)

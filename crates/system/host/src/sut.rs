@@ -314,7 +314,7 @@ fn netstat(text: &str, name: &str) -> Option<u64> {
     None
 }
 
-/// Returns a node exporter's text as a reading, with the machine's cores and memory.
+/// Parses a node exporter's text as a reading, with the machine's cores and memory.
 pub fn node_exporter(text: &str) -> Option<(SutReading, f64, u64)> {
     let mut cores = BTreeSet::new();
     let mut reading = SutReading::default();

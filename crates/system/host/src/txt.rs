@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(servers(""), ["127.0.0.1".parse::<IpAddr>().unwrap()]);
     }
 
-    /// Returns an answer to a question, in pieces of 200 bytes, with bits of one's own.
+    /// Returns an answer to a question, in pieces of 200 bytes, with these flags and this code.
     fn answer(question: &[u8], records: &[String], flags: PacketFlag, code: RCODE) -> Vec<u8> {
         let asked = Packet::parse(question).unwrap();
         let mut packet = Packet::new_reply(asked.id());
@@ -162,7 +162,7 @@ mod tests {
         packet.build_bytes_vec().unwrap()
     }
 
-    /// Returns a name server for as many questions, on loopback.
+    /// Starts a name server for `count` questions, on loopback; returns its address.
     fn serve(count: usize, reply: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();

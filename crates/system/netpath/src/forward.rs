@@ -23,7 +23,7 @@ const SLEEP_MAX: Nanos = Nanos::from_millis(500);
 
 /// Command for the thread.
 pub(crate) enum ForwardOrder {
-    /// Returns the counters since the last time.
+    /// Requests the counters since the previous request.
     ReportTally(Sender<Tally>),
     Stop,
 }
@@ -178,7 +178,7 @@ impl Forwarder {
         false
     }
 
-    /// Returns the counters since the last time.
+    /// Returns the counters since the previous call.
     fn take_tally(&mut self) -> Tally {
         self.lanes.take_tally(clock::now())
     }

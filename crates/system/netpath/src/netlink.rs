@@ -184,7 +184,7 @@ fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// Returns the length, type and value, padded to 4 bytes.
+/// Encodes an attribute: length, type and value, padded to 4 bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = (4 + value.len()) as u16;
     let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();

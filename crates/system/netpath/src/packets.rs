@@ -124,8 +124,8 @@ impl PacketDevice {
         Ok(NetBlock::claim(addresses, make)?.1)
     }
 
-    /// Returns the packets that the device has dropped since its creation because its queue was
-    /// full, in the calling thread's network namespace; 0 if the device is gone.
+    /// Returns the number of packets that the device has dropped since its creation because its
+    /// queue was full, in the calling thread's network namespace; 0 if the device is gone.
     pub fn dropped(&self) -> u64 {
         device::dropped(&self.name)
     }

@@ -19,7 +19,7 @@ const PORTS: u32 = 40_000;
 #[derive(Debug)]
 pub struct RawLink {
     device: PacketDevice,
-    /// Number of assigned tuples; starts at a random one, so that a server that remembers the
+    /// Counter of assigned tuples; starts at a random value, so that a server that remembers the
     /// connections of the last run sees different ones.
     turn: u32,
     refused: u64,

@@ -235,7 +235,8 @@ impl OwnNetwork {
         self.parts.iter().take(devices).map(|part| part.device.as_str())
     }
 
-    /// Returns the queues of a device through AF_XDP, all of which are used.
+    /// Returns the number of queues of a device through AF_XDP, all of which are used; `None` for
+    /// TUN devices.
     pub fn queues(&self) -> Option<usize> {
         match &self.ground.devices {
             Devices::Xdp(device, _) => Some(device.queues),

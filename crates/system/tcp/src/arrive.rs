@@ -274,9 +274,9 @@ impl Tcb {
         }
     }
 
-    /// Discards a sample of retransmitted data (Karn): the backed-off timeout is kept (RFC 6298
-    /// section 5); otherwise a path that became slower would never be measured. Each later sample
-    /// removes a quarter of the backoff.
+    /// Keeps the backed-off timeout after retransmitted data, which yields no sample (Karn; RFC
+    /// 6298 section 5); otherwise a path that became slower would never be measured. Each later
+    /// sample removes a quarter of the backoff.
     #[cold]
     fn keep_timeout(&mut self, tries: u8, c: &Context<'_>) {
         let micros = self.rto_after(tries, c).0 / 1_000;

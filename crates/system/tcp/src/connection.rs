@@ -46,8 +46,8 @@ pub(crate) mod bit {
     pub(crate) const SYN_AGAIN: u16 = 1 << 10;
     /// The owner waits for send buffer space.
     pub(crate) const BLOCKED: u16 = 1 << 11;
-    /// True if a later segment arrived before an earlier one that was not lost: missing segments
-    /// get more time.
+    /// A later segment arrived before an earlier one that was not lost: missing segments get more
+    /// time.
     pub(crate) const REORDERS: u16 = 1 << 12;
     /// The tail was retransmitted by a probe and no round trip was measured since: the next tail
     /// loss is left to the timeout.
@@ -190,7 +190,7 @@ pub(crate) struct Reduction {
 /// Unit of `rttvar` in microseconds, which lets it reach four seconds.
 pub(crate) const VARIES_BY: u32 = 64;
 
-/// Returns our timestamp clock in milliseconds, in steps of 16 ms: it wraps after 17 minutes.
+/// Returns the time of our timestamp clock in steps of 16 ms: it wraps after 17 minutes.
 pub(crate) fn ticks(stamp: u32) -> u16 {
     (stamp >> 4) as u16
 }
@@ -320,8 +320,8 @@ pub(crate) struct Context<'a> {
     pub(crate) peer: End,
     /// Payload of the largest packet known to reach the peer.
     pub(crate) path_mss: u16,
-    /// Returns the offset of the received payload in its packet, if the packet stays in memory
-    /// until the next one arrives.
+    /// Offset of the received payload in its packet, if the packet stays in memory until the next
+    /// one arrives.
     pub(crate) stays_at: Option<u32>,
 }
 
@@ -498,9 +498,9 @@ impl Tcb {
         Some(count)
     }
 
-    /// Returns all received data in the packet buffer of the stack; the few bytes before the
-    /// packet's data are copied in front of it. `None` if no data is in the packet buffer or there
-    /// is no headroom.
+    /// Returns the place of all received data in the packet buffer of the stack; the few bytes
+    /// before the packet's data are copied in front of it. `None` if no data is in the packet
+    /// buffer or there is no headroom.
     pub(crate) fn take_lent(
         &mut self,
         packet: &mut [u8],

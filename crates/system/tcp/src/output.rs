@@ -302,8 +302,8 @@ impl Tcb {
         }
     }
 
-    /// Returns whether a retransmission counts as lost again, because data sent later has arrived
-    /// (RFC 8985 section 6.2, which compares times; here the order of sending).
+    /// Moves retransmissions that count as lost again, because data sent later has arrived (RFC
+    /// 8985 section 6.2, which compares times; here the order of sending).
     pub(crate) fn find_lost_again(&mut self, now: Nanos) {
         let una = self.snd_una;
         let half = Nanos::from_micros(u64::from(self.srtt / 2));

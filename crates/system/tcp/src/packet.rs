@@ -265,7 +265,7 @@ impl Ip<'_> {
     }
 }
 
-/// Parses `cut`: the packet is quoted and may be truncated.
+/// Parses the IP header of a packet. `cut`: the packet is quoted and may be truncated.
 #[inline]
 fn read_ip(packet: &[u8], cut: bool) -> Option<Ip<'_>> {
     let first = *packet.first()?;

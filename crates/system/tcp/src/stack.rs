@@ -416,7 +416,8 @@ impl TcpStack {
         Some(self.peers.len() as u16 - 1)
     }
 
-    /// Returns the clock of 64 ns units plus a number that depends on the tuple (RFC 6528).
+    /// Returns the initial sequence number: a clock in units of 64 ns plus a number that depends on
+    /// the tuple (RFC 6528).
     fn initial_number(&self, now: Nanos, from: End, to: End) -> u32 {
         let mut there = Mixer::default();
         to.hash(&mut there);

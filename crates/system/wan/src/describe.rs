@@ -5,8 +5,8 @@ use crate::number::show_bits;
 use crate::spec::{Carrier, LinkSpec, QueueLimit, QueuePolicy};
 use units::show;
 
-/// Formats `1.6 Mbit/s, delay 150 ms, queue 50 packets, loss 1 %`; `nothing` for a link without
-/// effect.
+/// Describes a link: `1.6 Mbit/s, delay 150 ms, queue 50 packets, loss 1 %`; `nothing` for a link
+/// without effect.
 pub fn describe(link: &LinkSpec) -> String {
     let mut parts = Vec::new();
     match &link.carrier {

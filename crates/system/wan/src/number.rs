@@ -50,13 +50,13 @@ pub(crate) fn bits(text: &str) -> Result<u64, String> {
 const BITS_MIN: f64 = 1.0;
 const BITS_MAX: f64 = 100e9;
 
-/// Returns a whole number up to `most`.
+/// Parses a whole number up to `most`.
 pub(crate) fn whole(text: &str, most: u64) -> Result<u64, String> {
     let number = text.trim().parse::<u64>().ok().filter(|number| *number <= most);
     number.ok_or_else(|| format!("{} is not a whole number up to {most}", quoted(text)))
 }
 
-/// Formats `1.6 Mbit/s`, `640 kbit/s`.
+/// Formats a bit rate: `1.6 Mbit/s`, `640 kbit/s`.
 pub(crate) fn show_bits(per_second: f64) -> String {
     let (value, unit) = match per_second {
         1e9.. => (per_second / 1e9, "Gbit/s"),

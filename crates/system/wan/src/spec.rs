@@ -614,7 +614,7 @@ fn queue(value: &str) -> Result<QueueLimit, String> {
     }
 }
 
-/// Returns the text after `codel`: empty, or `:TARGET:INTERVAL`.
+/// Parses the text after `codel`: empty, or `:TARGET:INTERVAL`.
 fn codel(rest: &str) -> Result<CoDel, String> {
     if rest.is_empty() {
         return Ok(CoDel::default());

@@ -60,7 +60,7 @@ impl TraceSource for Vec<(String, Arc<Trace>)> {
 }
 
 impl Trace {
-    /// Returns the trace in a file.
+    /// Reads the trace in a file.
     ///
     /// # Errors
     /// Fails with one sentence that names the file, and the line if applicable.

@@ -12,11 +12,13 @@ pub enum Purpose {
     Up,
     /// The same level again on the way down.
     Down,
-    /// Trial of the search for the capacity; a long one confirms or refutes.
+    /// Trial of the search for the capacity.
     Search,
+    /// Long trial that confirms or refutes the result of the search.
     Confirm,
-    /// Deliberately beyond the capacity; the steps after it, until the server answers as before.
+    /// Deliberately beyond the capacity.
     Overload,
+    /// Step after an overload, until the server answers as before.
     Recovery,
 }
 

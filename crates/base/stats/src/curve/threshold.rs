@@ -41,7 +41,8 @@ pub(super) struct Belief {
 }
 
 impl Belief {
-    /// Returns the trials; `None` without one that met the objectives and one that missed them.
+    /// Returns the distribution after these trials; `None` without a trial that met the objectives
+    /// and one that missed them.
     pub(super) fn of(tried: &[Tried]) -> Option<Belief> {
         let tried = about_the_edge(tried);
         let all_met = tried.iter().all(|one| one.met);

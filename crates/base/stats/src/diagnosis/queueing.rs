@@ -96,7 +96,7 @@ fn quick_later(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
     ratio(quick, later(view.service().count(), first.map(Hist::count)))
 }
 
-/// Returns the calls of the first step, if the first calls are done in steps: at s, 2 s …
+/// Returns the number of calls of the first step, if the first calls are done in steps: at s, 2 s …
 fn step(first: &Hist) -> Option<u64> {
     let s = first.quantile(0.0).max(first.min());
     let tick = Nanos(s.0 / 4 + 200_000);

@@ -130,8 +130,8 @@ impl BucketCounts {
         rows.filter(|(_, count)| *count > 0)
     }
 
-    /// Returns the bucket of the `rank`-th recording, counted from 1; the last bucket of all beyond
-    /// the total.
+    /// Returns the bucket of the `rank`-th recording, counted from 1; the very last bucket for a
+    /// rank beyond the total.
     pub(super) fn at_rank(&self, rank: u64) -> usize {
         let mut sum = 0_u64;
         let reached = self.counts.iter().position(|count| {

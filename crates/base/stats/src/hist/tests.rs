@@ -12,8 +12,8 @@ fn recorded(values: &[u64]) -> Hist {
     hist
 }
 
-/// Checks the bucket of a value: 512 ns wide at the least (the largest power of two within a
-/// microsecond), one thousandth of the value at the most.
+/// Returns whether the result is within the bucket of the value: 512 ns wide at the least (the
+/// largest power of two within a microsecond), one thousandth of the value at the most.
 fn same_bucket(found: Nanos, value: u64) -> bool {
     let width = 512.max(value / 1000);
     found.0.abs_diff(value) < width && (value > 0 || found.is_zero())

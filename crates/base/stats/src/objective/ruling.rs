@@ -48,7 +48,7 @@ pub struct Unsure {
 pub const SURE: f64 = 1.0 - TAIL;
 
 impl Unsure {
-    /// Formats `with a probability of only 63 % (368 calls reach 97.5 %)`.
+    /// Formats the probability: `with a probability of only 63 % (368 calls reach 97.5 %)`.
     pub fn text(&self) -> String {
         let percent = (100.0 * self.probability).floor();
         let needed = show::count(self.needed);

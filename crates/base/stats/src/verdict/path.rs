@@ -29,7 +29,7 @@ pub fn late_both_ways(facts: &PathFacts) -> Nanos {
     facts.late_p99 + facts.late_p99
 }
 
-/// Returns INVALID `path-overload`: packets that no model lost.
+/// Returns the cause `path-overload` (INVALID): packets that no model lost.
 pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
     (facts.overflowed > 0).then(|| Cause {
         id: CauseId::PathOverload,
@@ -45,10 +45,10 @@ pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
     })
 }
 
-/// Returns DEGRADED `path-late`: the path was slower than configured, by enough to change the
-/// answer: the usual round trip is longer, or the p99, or an objective was missed because of it.
-/// Delays of a few packets in a hundred change none of these, and are reported only among the
-/// facts.
+/// Returns the cause `path-late` (DEGRADED): the path was slower than configured, by enough to
+/// change the answer: the usual round trip is longer, or the p99, or an objective was missed
+/// because of it. Delays of a few packets in a hundred change none of these, and are reported only
+/// among the facts.
 pub fn path_late(facts: &PathFacts, answer: Option<&PathAnswer>) -> Option<Cause> {
     let text = usual(facts).or_else(|| match answer {
         Some(answer) => turned(facts, answer),

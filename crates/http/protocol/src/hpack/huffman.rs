@@ -36,7 +36,7 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
 #[derive(Clone, Copy, Debug, Default)]
 struct NibbleStep {
     next: u16,
-    /// True if a byte is complete.
+    /// Byte that is complete after this step, if any.
     byte: Option<u8>,
     /// True if no string has these bits.
     broken: bool,

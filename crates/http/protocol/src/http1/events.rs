@@ -41,7 +41,8 @@ impl EventReader {
         EventReader::new(EventFormat::Sse)
     }
 
-    /// Returns a line for each event, as in JSON lines: every line that is not blank.
+    /// Creates a reader of bodies with one event per line, as in JSON lines: blank lines do not
+    /// count.
     pub fn lines() -> EventReader {
         EventReader::new(EventFormat::Lines)
     }

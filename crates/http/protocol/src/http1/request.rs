@@ -116,7 +116,8 @@ impl RequestHead<'_> {
         }
     }
 
-    /// Writes Content-Length (RFC 9110 §8.6): without a body, 0 if the method suggests content.
+    /// Returns the value of Content-Length (RFC 9110 §8.6): without a body, 0 if the method
+    /// suggests content; `None` if the field is not sent.
     fn content_length(&self) -> Option<usize> {
         let expected = matches!(self.method, "POST" | "PUT" | "PATCH");
         self.body.map(<[u8]>::len).or(expected.then_some(0))

@@ -115,7 +115,7 @@ pub struct Advance {
 /// Reason why the received bytes are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseError {
-    /// The bytes cannot begin with `HTTP/1.`: another protocol, or no protocol.
+    /// The bytes are not the beginning of `HTTP/1.`: another protocol, or no protocol.
     NotHttp,
     /// HTTP, but the end of the message is undefined; the text has the reason.
     BadFraming(&'static str),
@@ -358,7 +358,7 @@ impl ResponseReader {
 }
 
 impl ResponseReader {
-    /// Returns the common case: an ordinary response's whole known head at the start of the input,
+    /// Handles the common case: an ordinary response's whole known head at the start of the input,
     /// with a body of `length` bytes.
     #[inline]
     fn short_cut(&mut self, known: &Known, length: u64, input: &[u8]) -> Advance {
@@ -421,7 +421,7 @@ impl ResponseReader {
         }
     }
 
-    /// Returns facts without a head: `bytes` of a body were received, and more may follow.
+    /// Begins a response without a head: `bytes` of its body were received, and more may follow.
     fn without_head(&mut self, bytes: u64) {
         self.begun = true;
         self.state = ReadState::UntilClose;
@@ -460,7 +460,8 @@ impl ResponseReader {
         Ok(Advance { consumed: at, body: at..at, done: false })
     }
 
-    /// Skips empty lines before a response, as RFC 9112 §2.2 requires of servers before a request.
+    /// Skips empty lines before a response, as RFC 9112 §2.2 recommends to servers before a
+    /// request.
     fn skip_empty_lines(&mut self, rest: &[u8]) -> Result<usize, ResponseError> {
         let room = usize::from(LEADING_MAX - self.leading);
         let empty = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
@@ -582,7 +583,7 @@ impl ResponseReader {
         Ok(())
     }
 
-    /// Returns the body's part of `input[at..]`.
+    /// Reads the body's part of `input[at..]`.
     fn body(&mut self, input: &[u8], at: usize) -> Result<Advance, ResponseError> {
         let rest = input.len() - at;
         let advance = match self.state {
@@ -626,7 +627,8 @@ impl ResponseReader {
     }
 }
 
-/// Checks the first bytes at once: `before` and then `rest` must be able to begin `HTTP/`.
+/// Checks the first bytes as soon as they arrive: `before` and then `rest` must agree with `HTTP/`
+/// so far.
 fn check_magic(before: &[u8], rest: &[u8]) -> Result<(), ResponseError> {
     let open = MAGIC.get(before.len()..).unwrap_or_default();
     let count = open.len().min(rest.len());

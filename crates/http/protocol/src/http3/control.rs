@@ -55,7 +55,7 @@ impl Control {
         self.limit
     }
 
-    /// Returns the GOAWAY frames so far and resets the count.
+    /// Returns the number of GOAWAY frames so far and resets it.
     pub(crate) fn take_goaways(&mut self) -> u64 {
         std::mem::take(&mut self.goaways)
     }
@@ -106,7 +106,7 @@ impl Control {
         Ok(self.streams.len() - 1)
     }
 
-    /// Returns the type of a stream, a byte at a time.
+    /// Reads the type of a stream, a byte at a time; returns the number of consumed bytes.
     fn begin(&mut self, row: usize, input: &[u8]) -> Result<usize, Violation> {
         let mut taken = 0;
         let stream = &mut self.streams[row];

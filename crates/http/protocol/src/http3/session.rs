@@ -111,7 +111,7 @@ impl Session {
         }
     }
 
-    /// Returns the output before the first request: our control stream, with the settings.
+    /// Appends the output that precedes the first request: our control stream, with the settings.
     pub fn start(&self, out: &mut Vec<u8>) {
         let mut settings = Vec::new();
         varint::put(&mut settings, MAX_FIELD_SECTION_SIZE);

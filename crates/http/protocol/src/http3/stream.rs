@@ -264,7 +264,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Handles the end of the stream by the peer; returns whether the response is complete.
+    /// Handles the end of the stream by the peer; fails if the response is incomplete.
     pub(crate) fn end(&self) -> Result<(), Trouble> {
         if !self.reader.is_between() {
             let what = "a stream that ends within a frame";

@@ -27,7 +27,7 @@ pub(super) fn of_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
     out
 }
 
-/// Renders STREAM with offset and length.
+/// Encodes a STREAM frame with offset and length.
 pub(super) fn stream(stream: u64, offset: u64, bytes: &[u8], last: bool) -> Vec<u8> {
     let kind = if last { 0x0f } else { 0x0e };
     let mut out = of_numbers(kind, &[stream, offset, bytes.len() as u64]);
@@ -60,7 +60,7 @@ impl<'f> FramesLeft<'f> {
         Some(bytes)
     }
 
-    /// Returns a length, and that many bytes.
+    /// Reads a length, and returns that number of bytes.
     fn text(&mut self) -> Option<&'f [u8]> {
         let length = self.number()?;
         self.bytes(length)

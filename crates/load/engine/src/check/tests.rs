@@ -96,8 +96,7 @@ fn plan(steps: &str) -> CheckPlan {
     from_toml(&text, &Given::default(), &NoFiles).unwrap()
 }
 
-/// Formats one line per step: its state, and the difference or reason. Passed, failed and skipped
-/// steps are counted.
+/// Returns the number of passed, failed and skipped steps.
 fn counts(result: &CheckResult) -> (usize, usize, usize) {
     let count = |of: fn(&State) -> bool| result.steps.iter().filter(|step| of(&step.state)).count();
     (

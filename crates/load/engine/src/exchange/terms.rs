@@ -58,7 +58,7 @@ pub(super) struct Patience {
 }
 
 impl ResponseLimits {
-    /// Records that the request is sent now.
+    /// Returns the limits for the response to a request that is sent now.
     pub(super) fn begin(&self, now: Nanos) -> Patience {
         let first_byte = self.first_byte.map(|span| now + span);
         let progress = self.answer.or(self.progress).map(|span| now + span);

@@ -155,7 +155,8 @@ impl Voice {
         }
     }
 
-    /// Returns the streams that the peer permits at once; `None` if unknown or not applicable.
+    /// Returns the number of streams that the peer permits at once; `None` if unknown or not
+    /// applicable.
     pub(super) fn streams_max(&mut self) -> Option<u64> {
         match self {
             Voice::Http1(_) | Voice::Socket(_) => None,

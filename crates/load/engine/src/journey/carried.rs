@@ -96,7 +96,7 @@ impl CarriedView<'_> {
         all
     }
 
-    /// Returns the captured values, and the rows that the iteration took.
+    /// Passes the captured values, and the rows that the iteration took, to `add`.
     pub(super) fn secrets(&self, add: &mut dyn FnMut(&str)) {
         let captured = self.traveller.carried.0.iter().chain(&self.traveller.kept.0);
         captured.filter_map(|(_, value)| value.as_deref()).for_each(&mut *add);

@@ -19,7 +19,8 @@ fn saturates(capacity: f64, level: f64) -> Point {
     }
 }
 
-/// Returns a closed loop against a server with this capacity and unloaded response time.
+/// Returns the result of a closed loop against a server with this capacity and unloaded response
+/// time.
 fn users(capacity: f64, rest_s: f64, level: f64) -> Point {
     let achieved = (level / rest_s).min(capacity);
     let response = level / achieved;

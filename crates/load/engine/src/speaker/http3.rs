@@ -33,8 +33,8 @@ impl Http3 {
         self.session.start(out);
     }
 
-    /// Returns no limit: the QUIC layer enforces the peer's. A call waits on its connection for its
-    /// stream, because the limit grows shortly after each response.
+    /// Returns `depth` while the session is open: the QUIC layer enforces the peer's limit. A call
+    /// waits on its connection for its stream, because the limit grows shortly after each response.
     #[inline]
     pub(super) fn capacity(&self, depth: u32) -> u32 {
         if self.session.is_open() { depth } else { 0 }

@@ -100,7 +100,7 @@ impl SocketTerms {
         !self.publishes && (!matches!(self.rule, AnswerRule::None) || self.holds)
     }
 
-    /// Returns the message of call `index`.
+    /// Appends the message of call `index`.
     fn message(&self, index: u64, out: &mut Vec<u8>) {
         let mut digits = [0; DIGITS_MAX];
         let number = decimal_digits(index, &mut digits).as_bytes();
@@ -617,7 +617,8 @@ impl SocketSpeaker {
         self.asked_at = now;
     }
 
-    /// Concludes the oldest call, if it waits for nothing; `sent`: all its messages have been sent.
+    /// Concludes the oldest call, if it waits for no message; `sent`: all its messages have been
+    /// sent.
     pub(crate) fn conclude_sent(&mut self, sent: bool) -> Conclusion {
         if self.steps.is_some() {
             return self.conclude_step(sent);

@@ -23,7 +23,7 @@ fn load(text: &str, change: impl FnOnce(&mut Plan)) -> Arc<SpecwebLoad> {
 /// Behavior of the server.
 struct Server {
     ads: Advertising,
-    /// Returns the time from the request to the end of its response.
+    /// Time from the request to the end of its response.
     takes: fn(&str) -> Nanos,
     /// Changes the head and the body before they are sent.
     spoils: fn(&str, &mut Vec<u8>, &mut Vec<u8>),

@@ -312,7 +312,7 @@ impl Worker {
         self.pool.arm_for(slot, put);
     }
 
-    /// Calls [`Worker::assign`] where few calls come from, so that its code is inlined only once.
+    /// Calls [`Worker::assign`] from rare paths, so that its code is not inlined into each of them.
     #[inline(never)]
     pub(super) fn assign_outlined(&mut self, slot: Slot, call: Call, now: Nanos) {
         self.assign(slot, call, now);

@@ -40,7 +40,7 @@ pub struct RingReactor {
     /// Received events that were not reported yet.
     heard: Vec<Ready>,
     done: Vec<Completion>,
-    /// Open sockets.
+    /// Number of open sockets.
     open: usize,
     /// Number of submissions; data written now is sent with this one.
     batch: u64,
@@ -401,7 +401,7 @@ impl RingReactor {
         }
     }
 
-    /// Gives up the ring, which the kernel does not process: no connection can continue.
+    /// Gives up the ring, which the kernel no longer processes: no connection can continue.
     #[cold]
     fn give_up(&mut self) {
         for slot in 0..self.sockets.len() as Slot {
@@ -412,7 +412,7 @@ impl RingReactor {
         }
     }
 
-    /// Returns a write by its own system call.
+    /// Writes by its own system call.
     fn write_now(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         if self.sockets[slot as usize].batch == self.batch {
             // earlier writes go first

@@ -65,7 +65,7 @@ impl OpenSession {
         }
     }
 
-    /// Returns the first complete record.
+    /// Takes the first record from the input; `None` if it is incomplete.
     fn next_record(&mut self) -> Result<Option<Vec<u8>>, TlsError> {
         let [_, _, _, high, low, ..] = self.inbox[..] else { return Ok(None) };
         let length = usize::from(u16::from_be_bytes([high, low]));
@@ -121,7 +121,7 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Sends handshake bytes.
+    /// Moves handshake bytes to the output, and keeps a copy.
     fn pump(&mut self) {
         if let OpenState::Shaking(connection) = &mut self.state {
             let before = self.outbox.len();

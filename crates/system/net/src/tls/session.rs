@@ -53,7 +53,8 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Returns everything decrypted so far. `closed` reports an empty or ended reader.
+    /// Appends everything decrypted so far to `plaintext`. `closed` reports an empty or ended
+    /// reader.
     fn hand_over(&mut self, plaintext: &mut Vec<u8>) {
         let mut reader = self.connection.reader();
         while let Ok(chunk) = reader.fill_buf() {

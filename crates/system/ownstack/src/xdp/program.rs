@@ -243,8 +243,8 @@ mod tests {
 
     const MAP: i32 = 9;
 
-    /// Returns the program's action for a packet of queue 3. An interpreter for its operations that
-    /// fails on an access after the end of the packet, as the kernel's verifier would.
+    /// Returns the program's action for a packet of queue 3: an interpreter of its operations,
+    /// which fails on an access after the end of the packet, as the kernel's verifier would.
     fn does(rows: &[Instruction], packet: &[u8]) -> String {
         // the packet is at address 1,000, its context at 0
         let end = 1_000 + packet.len() as u64;
@@ -472,7 +472,7 @@ mod tests {
         );
     }
 
-    /// Returns the instructions for the kernel as bytes.
+    /// Checks the instructions for the kernel, byte by byte.
     #[cfg(target_endian = "little")]
     #[test]
     fn the_bytes() {

@@ -147,7 +147,7 @@ impl fmt::Display for XdpTrouble {
 }
 
 impl XdpTrouble {
-    /// Returns a problem with the device itself.
+    /// Writes the text of a problem with the device itself.
     fn device(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             XdpTrouble::NoDevice { device } => {

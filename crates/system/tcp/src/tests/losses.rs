@@ -19,7 +19,7 @@ fn at(number: usize) -> u32 {
 }
 
 impl Stage {
-    /// Returns an acknowledgment of a peer that has everything before segment `ack`, and the
+    /// Delivers an acknowledgment of a peer that has everything before segment `ack`, and the
     /// segments of `ranges`.
     fn peer_has(&mut self, ack: usize, ranges: &[(usize, usize)]) {
         let mut head = self.head(A, 1, at(ack));

@@ -91,7 +91,7 @@ impl Stage {
         self.inject(head, payload);
     }
 
-    /// Returns a segment of the peer for a connection that does not exist.
+    /// Delivers a segment of the peer for a connection that does not exist.
     pub(super) fn stray(&mut self) {
         let mut out = Outbox::new(Checksums::Ours);
         let to = End { port: 40_001, ..self.from };

@@ -231,7 +231,7 @@ fn a_flipped_bit_is_after_the_header() {
     flip(&mut [], 5);
 }
 
-/// Returns the rules of mahimahi, millisecond by millisecond: a program that steps through time.
+/// Applies the rules of mahimahi, millisecond by millisecond: a program that steps through time.
 fn by_the_rules(lines: &[u32], packets: &[(u64, u32)]) -> Vec<(u32, u64)> {
     let period = u64::from(*lines.last().expect("a line"));
     let mut queue = VecDeque::new();

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Returns a server with a capacity of `capacity` per second and responses in 4 ms; beyond it, it
-/// keeps the share `kept`.
+/// Returns the measurement of a server with a capacity of `capacity` per second and responses in 4
+/// ms; beyond it, it keeps the share `kept`.
 fn server(level: f64, capacity: f64, kept: f64) -> Point {
     let achieved = if level <= capacity { level } else { capacity * kept };
     Point {
@@ -180,7 +180,7 @@ fn a_staircase_with_objectives_bounds_the_capacity() {
     assert_eq!((never.how, never.at.at, never.at.high), (CapacityEnd::NeverMet, 0.0, 50.0));
 }
 
-/// Returns the levels 0 and 1 % of loss, and which of them meet the objectives.
+/// Returns the capacity by the levels 0 and 1 % of loss; `met`: whether each meets the objectives.
 fn by_loss(met: [bool; 2]) -> Capacity {
     let objectives = crate::parse_objectives("p99<50ms").unwrap();
     let point = |(level, met)| (Purpose::Up, Point { level, met: Some(met), ..Point::default() });
@@ -229,7 +229,7 @@ fn many_trials_beyond_the_edge_do_not_hide_it() {
     assert!((25.0..26.0).contains(&found.at), "{found:?}");
 }
 
-/// Returns a closed load: (users, throughput) of steps of 10 s each.
+/// Returns the knee of a closed load; `steps`: (users, throughput) of steps of 10 s each.
 fn populations(steps: &[(f64, f64)]) -> Option<Knee> {
     of_users(steps).knee
 }
@@ -288,7 +288,7 @@ fn noise_on_a_plateau_is_not_a_knee() {
     assert!(knee.is_open_below(), "{knee:?}");
 }
 
-/// Returns a limiter at `limit` calls per second: the other calls fail at once.
+/// Returns the measurement of a limiter at `limit` calls per second: the other calls fail at once.
 fn limiter(level: f64, limit: f64) -> Point {
     let good = level.min(limit);
     Point {

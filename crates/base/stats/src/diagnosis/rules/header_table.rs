@@ -64,8 +64,8 @@ mod tests {
     use super::super::super::{Evidence, Http2Limits};
     use super::*;
 
-    /// Returns a connection carried 1,000 responses whose fields, 200,000 bytes, were sent as
-    /// `coded` bytes, with a table of `table`.
+    /// Returns the finding for a connection that carried 1,000 responses whose fields, 200,000
+    /// bytes, were sent as `coded` bytes, with a table of `table`.
     fn finding(coded: u64, table: u32) -> Option<Confidence> {
         let mut facts = http2_facts(1_000);
         (facts.fields_received, facts.coded_received) = (200_000, coded);

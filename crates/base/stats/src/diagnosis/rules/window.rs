@@ -37,7 +37,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     connection(view, limits, rtt).or_else(|| stream(view, limits, rtt))
 }
 
-/// Returns the window of a connection: all its responses together.
+/// Detects that the window of a connection limits all its responses together.
 fn connection(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
     let connections = view.evidence.measurement.connections_peak.max(1) as f64;
     let rate = view.total.body_bytes as f64 / view.window_s / connections;
@@ -56,7 +56,7 @@ fn connection(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// Returns the window of one response.
+/// Detects that the window of a stream limits its response.
 fn stream(view: &View<'_>, limits: Http2Limits, rtt: f64) -> Option<Sign> {
     let total = view.total;
     let size = ratio(total.body_bytes as f64, view.done() as f64);

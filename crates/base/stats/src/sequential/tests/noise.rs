@@ -163,7 +163,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// Prints the rows of docs/measuring.md.
+/// Checks that docs/measuring.md contains these rows.
 fn documented(rows: &str) {
     let page = include_str!("../../../../../../docs/measuring.md");
     for row in rows.lines() {

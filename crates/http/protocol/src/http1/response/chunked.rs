@@ -109,7 +109,8 @@ impl ChunkReader {
         if self.step == ChunkStep::Done { self.line as u64 } else { 0 }
     }
 
-    /// Returns the common case: a plain line that is all here. 0 where byte by byte must decide.
+    /// Handles the common case: a plain line that is complete in `rest`. Returns 0 if the line must
+    /// be read byte by byte.
     #[inline]
     fn take_whole_line(&mut self, limits: &Limits, rest: &[u8]) -> usize {
         match self.step {

@@ -65,7 +65,7 @@ fn response(asked: Asked, input: &[u8]) -> (ResponseFacts, Vec<u8>) {
     (facts, body)
 }
 
-/// Returns a response that only the end of the connection ends.
+/// Reads a response that only the end of the connection ends.
 fn until_close(input: &[u8]) -> (ResponseFacts, Vec<u8>) {
     let read = read_limited(Asked::Ordinary, Limits::default(), input, 1);
     assert_eq!((read.error, read.responses.len(), read.rest), (None, 0, 0));

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Formats `name`, `name=duration`, or `!` for malformed metrics.
+/// Formats each metric as `name` or `name=duration`, or as `!` if it is malformed.
 fn shown(value: &str) -> String {
     let one = |timing: Result<Timing<'_>, Malformed>| match timing {
         Ok(Timing { name, duration: Some(duration) }) => format!("{name}={}", duration.0),

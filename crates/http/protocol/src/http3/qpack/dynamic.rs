@@ -76,11 +76,12 @@ impl DynamicTable {
         DynamicTable { capacity_max, ..DynamicTable::default() }
     }
 
-    /// Returns the number of entries ever inserted, and the first of them that is still present.
+    /// Returns the number of entries ever inserted.
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
 
+    /// Returns the number of the oldest entry that is still present.
     pub fn oldest(&self) -> u64 {
         self.inserted - self.entries.len() as u64
     }

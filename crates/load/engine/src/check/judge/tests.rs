@@ -33,7 +33,7 @@ fn captured() -> BTreeMap<String, String> {
     BTreeMap::from([("id".to_owned(), "7".to_owned())])
 }
 
-/// Formats `✓`, or the first difference.
+/// Returns `✓`, or the first difference.
 fn judged(expect: &str, result: &Result<Reply, Trouble>) -> String {
     let ask = ask(&format!("expect = {{ {expect} }}"));
     let came = Answered { result, took: Nanos::from_millis(1_500) };

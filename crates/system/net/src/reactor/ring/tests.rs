@@ -90,7 +90,7 @@ fn read_to_end(io: &mut impl Io, slot: Slot) -> Result<Vec<u8>, IoError> {
     }
 }
 
-/// Returns the bytes without repetition, so that no piece equals another.
+/// Returns bytes without repetition, so that no piece equals another.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
