@@ -248,7 +248,7 @@ pub struct GrpcMethod {
 }
 
 impl GrpcMethod {
-    /// Returns the method as in `:path` of a request.
+    /// Returns service and method as in `:path` of a request.
     pub fn path(&self) -> String {
         format!("/{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
     }

@@ -282,7 +282,8 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Returns the length of a chunked body, including its last empty line (no trailers).
+/// Returns the length of a chunked body, including its last empty line (no trailers); `None` if it
+/// is incomplete.
 fn chunks(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let mut at = 0;
     loop {

@@ -42,7 +42,7 @@ pub enum ScriptTrouble {
     Script(String),
     /// `HOST:SERVICE REASON` for a name without an address.
     Resolve(String),
-    /// The server accepts no connection.
+    /// `HOST:SERVICE REASON` for a server that accepts no connection.
     Connect(String),
     /// The script's request is invalid: `REASON at LINE:COLUMN`.
     Request(String),
@@ -135,7 +135,7 @@ impl Director {
         Ok(parts)
     }
 
-    /// Returns one thread's state, with the script loaded, set up and its arguments passed.
+    /// Creates the state of one thread: loads and sets up the script, and passes its arguments.
     fn begin(
         &mut self,
         program: &Program,

@@ -65,7 +65,7 @@ impl RecordedValues {
     }
 }
 
-/// Returns the object that a script receives.
+/// Returns the object with statistics that a script receives.
 pub(crate) fn object(state: &LuaState, spread: RecordedValues) -> mlua::Result<Value> {
     let lua = &state.lua;
     let named = lua.create_table()?;

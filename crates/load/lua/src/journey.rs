@@ -164,7 +164,7 @@ fn turn(failure: Option<String>, checks: Vec<Option<String>>, action: ActorActio
     ActorTurn { failure, checks, values: Vec::new(), action }
 }
 
-/// Returns a failure outside of the coroutine, such as out of memory.
+/// Returns the turn that reports a failure outside of the coroutine, such as out of memory.
 fn broke(error: mlua::Error) -> ActorTurn {
     turn(None, Vec::new(), ActorAction::Broke(sentence(&error)))
 }
@@ -273,12 +273,13 @@ fn split<T>(result: Result<T, String>) -> (Option<T>, Option<String>) {
     }
 }
 
-/// Returns scheme, host and port.
+/// Returns scheme, host and port as text.
 fn server(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// Returns the absolute URL of a URL text from the script or from a server.
+/// Resolves a URL from the script or from a server to an absolute one; refuses servers that are not
+/// in `allowed`.
 fn resolve(
     from: &Url,
     text: &str,

@@ -6,8 +6,8 @@ use serde_json::{Number, Value as Json};
 /// Maximum nesting depth of tables; a table that contains itself is cut here too.
 const DEPTH_MAX: u32 = 64;
 
-/// Converts to Lua. JSON's null is nil: its key is absent from an object, and it ends an array for
-/// `#`.
+/// Converts JSON to Lua. JSON's null is nil: its key is absent from an object, and it ends an array
+/// for `#`.
 pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
     Ok(match value {
         Json::Null => Value::Nil,
@@ -79,7 +79,7 @@ fn double(value: &Value) -> mlua::Result<f64> {
     number.map_err(|_| mlua::Error::runtime(format!("arithmetic with a {}", value.type_name())))
 }
 
-/// Converts from Lua. A table with entries from 1 on is an array; an empty table is an object.
+/// Converts Lua to JSON. A table with entries from 1 on is an array; an empty table is an object.
 ///
 /// # Errors
 /// Fails for a value that JSON cannot express.

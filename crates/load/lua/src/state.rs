@@ -52,7 +52,7 @@ pub(crate) struct LuaState {
 unsafe impl Send for LuaState {}
 
 impl LuaState {
-    /// Returns a state with `wrk` for this destination, and no script in it yet.
+    /// Creates a state with `wrk` for this destination, and no script in it yet.
     pub(crate) fn new(site: &Site) -> mlua::Result<LuaState> {
         let lua = open(site.aside)?;
         let wrk = lua.create_table()?;
@@ -119,7 +119,7 @@ impl LuaState {
     }
 }
 
-/// Returns a state with all libraries and no script. `aside`: output is printed to standard error.
+/// Creates a state with all libraries and no script. `aside`: output is printed to standard error.
 pub(crate) fn open(aside: bool) -> mlua::Result<Lua> {
     // SAFETY: all libraries are opened, `ffi` and `debug` among them, because wrk's scripts have
     // them; such a script is trusted like any program that the user starts.
@@ -168,7 +168,7 @@ pub(crate) fn trouble(error: &Error) -> ScriptTrouble {
     }
 }
 
-/// Formats one line: the script's name, the line, the error; as Lua prints it.
+/// Formats an error as Lua prints it, in one line: the script's name, the line, the message.
 pub(crate) fn sentence(error: &Error) -> String {
     let (text, place) = match error {
         Error::SyntaxError { message, .. } => (message.clone(), None),
@@ -184,7 +184,7 @@ pub(crate) fn sentence(error: &Error) -> String {
     }
 }
 
-/// Parses `FILE:LINE:` of the innermost Lua line in a traceback.
+/// Returns `FILE:LINE:` of the innermost Lua line in a traceback.
 fn place(traceback: &str) -> Option<&str> {
     let line = traceback
         .lines()

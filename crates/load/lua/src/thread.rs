@@ -51,7 +51,7 @@ impl Control {
     }
 }
 
-/// Returns a thread as `setup` sees it: its globals belong to another state.
+/// Returns the object of a thread for `setup`: its globals belong to another state.
 pub(crate) fn handle(main: &LuaState, shared: &Arc<WorkerState>) -> mlua::Result<Value> {
     let lua = &main.lua;
     let (from, to) = (shared.clone(), shared.clone());
@@ -69,7 +69,7 @@ pub(crate) fn handle(main: &LuaState, shared: &Arc<WorkerState>) -> mlua::Result
     object(main, &shared.control, get, set)
 }
 
-/// Returns a thread as its own script sees it.
+/// Returns the object of a thread for its own script.
 pub(crate) fn own(state: &LuaState, control: &Arc<Control>) -> mlua::Result<Value> {
     let lua = &state.lua;
     let get =

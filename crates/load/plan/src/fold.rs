@@ -26,7 +26,8 @@ impl PartialEq for Fold {
 }
 
 impl Fold {
-    /// True if the pattern has a query; otherwise it is compared with the URL without its query.
+    /// Returns whether the pattern has a query; otherwise it is compared with the URL without its
+    /// query.
     fn has_query(&self) -> bool {
         self.text.contains('?')
     }
@@ -145,7 +146,7 @@ impl Folds {
         Folds { patterns, ..Folds::default() }
     }
 
-    /// Row by target, for counting; empty if each target has its own row.
+    /// Returns the row of each target, for counting; empty if each target has its own row.
     pub fn table(&self) -> Arc<[u32]> {
         self.of_target.clone()
     }

@@ -23,7 +23,7 @@ pub struct GrpcPlan {
     pub messages: Option<u32>,
     /// Messages of each client stream per second, on an absolute schedule; `None` for back to back.
     pub message_rate: Option<Rate>,
-    /// Message k of a response answers message k of its request.
+    /// True if message k of a response answers message k of its request.
     pub answers: bool,
     /// Time without received data after which a connection with calls in flight is pinged; `None`
     /// for never.
@@ -138,7 +138,7 @@ impl Plan {
         steps.filter(|step| step.grpc.is_some()).map(|step| step.row).collect()
     }
 
-    /// Returns the expected codes by row of the targets, if they differ from the plan's.
+    /// Returns the expected codes of each target, by row; empty for those of the plan.
     pub fn grpc_expectations(&self) -> Vec<Vec<u8>> {
         let steps = self.journeys.iter().flat_map(|journeys| journeys.steps());
         steps.map(|step| step.grpc.as_ref().map_or_else(Vec::new, |it| it.status.clone())).collect()

@@ -51,7 +51,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes every arrival a client if paths are separate: a session, by default of one call.
+    /// Makes every arrival a session, by default of one call, if clients have separate paths: each
+    /// session is a client.
     pub(crate) fn settle_clients(&mut self) {
         if self.connection.clients.is_some()
             && let Load::Open { session: session @ None, .. } = &mut self.load
@@ -126,7 +127,7 @@ impl Plan {
         }
     }
 
-    /// Returns the plan with this maximum for all waits for calls and connections.
+    /// Returns the plan with the timeouts for calls and connections limited to this maximum.
     pub fn with_patience(&self, most: Nanos) -> Plan {
         let mut plan = self.clone();
         plan.timeouts.call = plan.timeouts.call.min(most);
@@ -585,8 +586,8 @@ pub struct SessionPlan {
     pub own_order: bool,
     /// Time between the starts of consecutive users of a closed loop.
     pub start_gap: Nanos,
-    /// Due times of the session's calls by the clock; without this, each is due when the previous
-    /// one has ended.
+    /// Due times of the session's calls by the clock; without this, each is due when a previous one
+    /// has ended.
     pub pace: Option<Pace>,
 }
 

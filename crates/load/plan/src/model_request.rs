@@ -21,7 +21,7 @@ pub struct ModelRequest {
     pub tokens_max: Option<u32>,
 }
 
-/// Returns the maximum number of tokens of a response: at least 1.
+/// Parses the maximum number of tokens of a response: at least 1.
 ///
 /// # Errors
 /// Fails for anything else.

@@ -225,8 +225,8 @@ impl FileLoad {
         Ok(())
     }
 
-    /// Returns clients of WebStone and WebBench: one file after another, each on its own
-    /// connection.
+    /// Sets the load of WebStone or WebBench: clients that request one file after another, each on
+    /// its own connection.
     fn of_clients(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
         let mut list = TargetList::new(base);
         plan.sequence =

@@ -75,7 +75,7 @@ pub fn parse_body_rule(text: &str) -> Result<BodyRule, ParseError> {
     })
 }
 
-/// Formats what [`parse_body_rule`] parses.
+/// Formats a body rule as [`parse_body_rule`] reads it.
 pub fn show_body_rule(rule: &BodyRule) -> String {
     let bytes = |name: &str, bytes: &[u8]| match std::str::from_utf8(bytes) {
         Ok(text) => format!("{name}:{text}"),
@@ -199,7 +199,7 @@ pub(crate) fn zone_fault(zone: &str) -> Option<&'static str> {
     }
 }
 
-/// Formats what [`parse_resolve`] parses.
+/// Formats a resolve rule as [`parse_resolve`] reads it.
 pub fn show_resolve(rule: &ResolveRule) -> String {
     let zone = rule.zone.as_ref().map_or_else(String::new, |zone| format!("%{zone}"));
     format!("{}:{}:{}{zone}", rule.host, rule.port, rule.address)
@@ -282,7 +282,7 @@ pub fn parse_think(text: &str) -> Result<Think, ParseError> {
     Ok(if span.is_zero() { Think::None } else { Think::Fixed(span) })
 }
 
-/// Formats what [`parse_think`] parses.
+/// Formats a think time as [`parse_think`] reads it.
 pub fn show_think(think: Think) -> String {
     match think {
         Think::None => "none".to_owned(),
@@ -311,7 +311,7 @@ pub fn parse_visit(text: &str) -> Result<Visit, ParseError> {
     Ok(Visit { groups })
 }
 
-/// Returns the inverse of [`parse_visit`].
+/// Formats a visit as [`parse_visit`] reads it.
 pub fn show_visit(visit: &Visit) -> String {
     let group = |group: &VisitGroup| {
         let rows: Vec<String> = group.targets.iter().map(u32::to_string).collect();
@@ -460,7 +460,7 @@ pub fn parse_migrate(text: &str) -> Result<Migrate, ParseError> {
     Ok(Migrate::Calls(calls))
 }
 
-/// Formats what [`parse_migrate`] parses.
+/// Formats an interval of migrations as [`parse_migrate`] reads it.
 pub fn show_migrate(when: Migrate) -> String {
     match when {
         Migrate::Every(every) => show_span(every),

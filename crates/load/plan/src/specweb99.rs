@@ -19,7 +19,7 @@ const SCRIPT: &str = "specweb99";
 const CGI: &str = "specweb99-cgi";
 
 /// Operations of the load. The targets of its plan are these in the order of [`SHARES`], or only
-/// the first one for static files.
+/// the first one for a load of static files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Specweb99Plan {
     /// Number of directories of the file set: 1 or more.

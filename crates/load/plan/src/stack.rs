@@ -52,7 +52,7 @@ pub struct XdpChoice {
 /// Place in the kernel where packets are received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XdpMode {
-    /// Mode that depends on the device.
+    /// Native or generic, depending on the device.
     #[default]
     Auto,
     /// In the device's driver.

@@ -127,7 +127,7 @@ fn level(text: &str, unit: StageUnit) -> Result<f64, ParseError> {
     }
 }
 
-/// Formats what [`parse_stages`] parses.
+/// Formats stages as [`parse_stages`] reads them.
 pub fn show_stages(stages: &Stages) -> String {
     let unit = match stages.unit {
         StageUnit::Users => "",

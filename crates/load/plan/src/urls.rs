@@ -224,7 +224,7 @@ fn bad_url(text: &str, why: &str) -> ParseError {
     ParseError(format!("{} is not a URL: {why}; write {EXAMPLE}", shown(text)))
 }
 
-/// Returns a list with one URL per line, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and
+/// Parses a list with one URL per line, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and
 /// lines that begin with `#` are ignored; the body is the rest of its line. With a base, lines that
 /// begin with `/`, `?` or `.` are resolved against it.
 ///

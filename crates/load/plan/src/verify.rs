@@ -37,7 +37,7 @@ pub fn parse_verify(text: &str) -> Result<Verify, ParseError> {
     Ok(Verify::Files { spec, seed })
 }
 
-/// Formats what [`parse_verify`] parses.
+/// Formats a value as [`parse_verify`] reads it.
 pub fn show_verify(verify: &Verify) -> String {
     match verify {
         Verify::First => "first".to_owned(),
@@ -53,8 +53,9 @@ pub fn show_verify(verify: &Verify) -> String {
     }
 }
 
-/// Parses one line per body, as `xxh128sum` writes them: the hash in 32 hexadecimal digits, then a
-/// path or a URL, then `length=N` if known. Empty lines and lines that begin with # are skipped.
+/// Parses a manifest: one line per body, as `xxh128sum` writes them, with the hash in 32
+/// hexadecimal digits, then a path or a URL, then `length=N` if known. Empty lines and lines that
+/// begin with # are skipped.
 ///
 /// # Errors
 /// Fails at the first invalid line, by number, and for an empty manifest or a duplicate name.

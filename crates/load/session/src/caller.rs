@@ -115,7 +115,8 @@ impl Caller {
         }
     }
 
-    /// Uses the routes of calls to the endpoints of a plan, and to others by the same rules.
+    /// Uses the routes of a plan's calls for its endpoints, and routes to other servers by the same
+    /// rules.
     pub fn by_plan<'a>(
         mut self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,
@@ -207,7 +208,7 @@ impl Caller {
         machine.contact(0).agreed
     }
 
-    /// Returns sockets of QUIC as well as of TCP; `None` if no descriptor is left for them.
+    /// Returns an event loop for QUIC and TCP; `None` if no descriptor is left for it.
     fn quic(&self) -> Option<impl Io + use<>> {
         let carrier = over_quic::Carrier::of(self.tls_http3.as_ref()?)?;
         Some(carrier.over(Reactor::new(Nanos::ZERO).ok()?))

@@ -1,4 +1,4 @@
-//! The changes of the load in one measurement compared with others.
+//! Changes of a session's plan for one measurement.
 
 use plan::{Load, Plan, PlanDraft};
 use units::Nanos;

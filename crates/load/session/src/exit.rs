@@ -49,7 +49,7 @@ impl Failure {
         Failure { code: Code::NotWritten, text: format!("{error:#}") }
     }
 
-    /// Returns the exit of a run, which fails only because of its script, a log of calls that
+    /// Returns how the program ends after a run failed: because of its script, a log of calls that
     /// cannot be written, or a bug.
     pub fn from_run(error: anyhow::Error) -> Failure {
         let error = match error.downcast::<Failure>() {

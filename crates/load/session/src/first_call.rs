@@ -38,7 +38,7 @@ pub struct PlainCall {
 /// Target of a redirect.
 #[derive(Default)]
 struct Leads {
-    /// URL of a redirect.
+    /// Destination of a redirect.
     location: Option<Url>,
     /// The head of a response that requests a login.
     refused: Option<Vec<u8>>,
@@ -252,7 +252,7 @@ pub(crate) fn preference(
     contact.agreed.map(|name| Some(name).filter(|name| !name.is_empty()))
 }
 
-/// Returns the target URL of the first target's redirect, if its host is not known yet.
+/// Returns the destination of the first target's redirect, if its host is not known yet.
 pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
     let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
     // any other redirect is still called, and fails as a redirect without a usable target

@@ -101,7 +101,7 @@ impl Session {
         Ok(())
     }
 
-    /// Checks a method that a server does not implement by the server's descriptions, so that a
+    /// Checks a method that a server does not implement against the server's descriptors, so that a
     /// misspelled name is not measured.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ impl std::fmt::Debug for Observers<'_> {
 }
 
 impl<'a> Observers<'a> {
-    /// Creates a load with only a watcher; standard output belongs to the caller.
+    /// Creates observers that consist of a watcher; standard output belongs to the caller.
     pub fn new(watch: &'a mut dyn FnMut(&Setup) -> Box<dyn Watcher>) -> Observers<'a> {
         Observers { watch, logging: Logging::default(), sources: None, aside: true, scripts: None }
     }

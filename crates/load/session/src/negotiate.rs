@@ -24,8 +24,8 @@ pub struct Choice {
 }
 
 impl Session {
-    /// Settles which protocol is used, and prepares TLS for it; `None` if the plan names it. The
-    /// servers are queried by a TLS handshake without a request.
+    /// Determines which protocol is used, and prepares TLS for it; returns `None` if the plan names
+    /// the protocol. The servers are queried by a TLS handshake without a request.
     ///
     /// # Errors
     /// Fails if TLS settings cannot be used.

@@ -11,10 +11,10 @@ pub fn carrier(_plan: &Plan, _client: &net::tls::Client) -> Option<Carrier> {
     None
 }
 
-/// Never created in this build.
+/// Type of QUIC connections, which this build does not make.
 pub type Quic = Reactor;
 
-/// Never created in this build.
+/// Not called in this build.
 pub fn network(io: Quic) -> eventloop::Network {
     eventloop::Network::Sockets(io)
 }

@@ -31,7 +31,7 @@ pub(crate) struct Threads {
 /// The prefix of a plan, and the number of threads that it sets; 0 if not set.
 pub(crate) type PrefixUse = ((IpAddr, u8), u32);
 
-/// Returns the use of the prefix; `None` for a plan without one.
+/// Returns a plan's use of a prefix; `None` for a plan without one.
 pub(crate) fn prefix_use(plan: &Plan) -> Option<PrefixUse> {
     Some((prefix(plan)?, plan.driver.threads.unwrap_or(0)))
 }

@@ -88,7 +88,7 @@ impl EmulatedPath {
         }
     }
 
-    /// Creates the path without a plan.
+    /// Creates a path that no plan describes.
     ///
     /// # Errors
     /// Fails if this machine or user cannot set it up.
@@ -119,7 +119,8 @@ impl EmulatedPath {
         Some(Crowd { firsts: [self.path.first_client()].into(), kinds: self.path.dealt().into() })
     }
 
-    /// Enters the network of this host, where the servers are; entered again after [`Self::enter`].
+    /// Makes the calling thread use the network of this host again, where the servers are, until
+    /// [`Self::enter`].
     pub fn leave(&self) -> std::io::Result<()> {
         self.path.far().enter()
     }

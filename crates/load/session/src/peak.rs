@@ -87,7 +87,7 @@ pub fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
     Ok(staged.unwrap_or_else(|| peak(arrivals)) * calls.max(1.0))
 }
 
-/// Returns the highest rate that all machines together reach.
+/// Returns the maximum number of calls per second of all loads and all machines together.
 ///
 /// # Errors
 /// Fails for a plan with a load of unknown rate.

@@ -129,7 +129,8 @@ fn read(
     PlannedScript::read(&script.name, &script.args, Box::new(find), seed)
 }
 
-/// Returns a journey that a JavaScript script carries out, and its program.
+/// Returns the program of a journey that a JavaScript script carries out; `None` for other
+/// journeys.
 fn by_k6(journey: &Journey) -> Option<&JourneyProgram> {
     journey.script.as_ref().filter(|program| program.script.is_javascript())
 }

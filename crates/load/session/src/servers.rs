@@ -90,7 +90,7 @@ pub fn endpoint_of(plan: &Plan, url: &Url) -> Result<Endpoint> {
     endpoint(plan, url, endpoint_key(url), &mut Vec::new())
 }
 
-/// Prepares single exchanges that follow the rules of a plan.
+/// Returns the function that finds endpoints for single exchanges, by the rules of a plan.
 pub(crate) fn meeting(plan: &Plan) -> Meet {
     let plan = plan.clone();
     Box::new(move |url| endpoint_of(&plan, url).map_err(|error| format!("{error:#}")))

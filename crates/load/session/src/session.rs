@@ -38,20 +38,20 @@ pub struct Env {
 const LEAD: Nanos = Nanos::from_millis(20);
 
 impl Env {
-    /// Returns the state for sessions that are measured under the load of their plan.
+    /// Reads the state for sessions that are measured under the load of their plan.
     pub fn here() -> Env {
         let environment = host::environment();
         let calibration = Calibration::load(&environment);
         Env { environment, calibration, lead: LEAD, varied: None }
     }
 
-    /// Returns the state for sessions that are not judged by the capacity of this machine.
+    /// Reads the state for sessions that are not judged by the capacity of this machine.
     pub fn uncalibrated() -> Env {
         let environment = host::environment();
         Env { environment, calibration: None, lead: LEAD, varied: None }
     }
 
-    /// Returns the state for sessions of these plans, each measured under several loads.
+    /// Reads the state for sessions of these plans, each measured under several loads.
     pub fn varied<'a>(plans: impl IntoIterator<Item = &'a Plan>) -> Env {
         let uses = plans.into_iter().filter_map(own_stack::prefix_use).collect();
         Env { varied: Some(uses), ..Env::here() }
@@ -153,7 +153,7 @@ impl Session {
         Session::open_with(plan, &[], name, env)
     }
 
-    /// Opens a session with servers that the plan does not name.
+    /// Opens a session with additional servers that the plan does not name.
     ///
     /// # Errors
     /// Fails like [`Session::open`].
@@ -212,8 +212,8 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the same servers under a changed load: cores, limits, bounds and the network are
-    /// fitted to it.
+    /// Returns the state for a changed load of the same servers: cores, limits, bounds and the
+    /// network are fitted to it.
     ///
     /// # Errors
     /// Fails if the plan exceeds limits, or a network cannot be set up.

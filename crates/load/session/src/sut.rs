@@ -38,7 +38,8 @@ impl std::fmt::Display for SutTarget {
     }
 }
 
-/// Parses `71`, or `http://host:9100/metrics`.
+/// Parses a process number, such as `71`, or the URL of an exporter, such as
+/// `http://host:9100/metrics`.
 ///
 /// # Errors
 /// Fails for text that is neither a process number nor an http URL.

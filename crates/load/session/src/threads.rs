@@ -114,7 +114,7 @@ impl Link for ThreadLink {
 pub(crate) struct WorkerThreads<'a> {
     pub(crate) setup: &'a Arc<Setup>,
     pub(crate) tls: Option<&'a net::tls::Client>,
-    /// Core for each worker; `None` for no binding.
+    /// Core for each worker; empty for no binding.
     pub(crate) cores: &'a [u32],
     pub(crate) network: &'a Network,
     /// Source of requests for each worker; with several loads, one for each load.

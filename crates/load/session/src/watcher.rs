@@ -44,7 +44,7 @@ pub struct Lease {
     /// Maximum silence.
     most: Nanos,
     heard: AtomicU64,
-    /// Ends the lease: the part belongs to another agent from this instant on.
+    /// Instant at which the lease ends: the part belongs to another agent from then on.
     end: AtomicU64,
     broken: AtomicBool,
 }

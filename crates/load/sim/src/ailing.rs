@@ -47,9 +47,10 @@ pub struct Ailments {
     pub stall: Option<Stall>,
     /// Calls within this time of the first call take this many times as long.
     pub cold: Option<(Nanos, f64)>,
-    /// Factor on the duration of the first call, falling linearly to normal within this time.
+    /// Warm-up time, and the factor on the duration of the first call, which falls linearly to 1
+    /// within that time.
     pub warming: Option<(Nanos, f64)>,
-    /// Additional time of each call compared with the previous one.
+    /// Time by which each call takes longer than the previous one.
     pub leak: Nanos,
     pub close_after: Option<u64>,
     pub line: Option<SharedLine>,

@@ -136,9 +136,9 @@ impl Link for Keep {
 pub enum CannedResponse {
     /// The response of the null server in bench/, which the budgets use. Always the same.
     Plain,
-    /// Each response has another head: a field contains its number.
+    /// Each response has a different head: a field contains its number.
     Numbered,
-    /// Each response has another Server-Timing value.
+    /// Each response has a different value of Server-Timing.
     Timed,
 }
 

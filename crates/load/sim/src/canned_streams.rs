@@ -23,7 +23,7 @@ const HEADERS: u8 = 1;
 /// `content-length: 13`: the minimum that nginx sends, without a dynamic table (RFC 7541 section
 /// 6.2.2).
 const FIELDS_HTTP2: &[u8] = b"\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
-/// Fields by QPACK's static table (RFC 9204 section 4.5).
+/// Fields encoded with QPACK's static table (RFC 9204 section 4.5).
 const FIELDS_HTTP3: &[u8] = b"\0\0\xd9\xf5\x54\x0213";
 const CONTENT: &[u8] = b"Hello, world!";
 

@@ -1,5 +1,5 @@
 //! A gRPC server over the same queueing models: each message of a request has an answer, and pings
-//! are judged as in grpc-go.
+//! are judged as grpc-go judges them.
 
 use crate::http2::{DATA, GOAWAY, HEADERS, SETTINGS, frame};
 use crate::servers::Queue;
@@ -15,10 +15,10 @@ const END_HEADERS: u8 = 4;
 const FRAME_HEADER: usize = 9;
 const PREFACE: usize = 24;
 const ENHANCE_YOUR_CALM: u32 = 11;
-/// Bytes before each message: a flag and its length.
+/// Number of bytes before each message: a flag and its length.
 const PREFIX: usize = 5;
-/// Minimum interval of pings without data, of which two more are accepted (grpc-go's enforcement
-/// policy).
+/// Minimum interval of pings without data; two pings that are too early are accepted (grpc-go's
+/// enforcement policy).
 const PING_INTERVAL: Nanos = Nanos::from_secs(300);
 const STRIKES_MAX: u32 = 2;
 
@@ -29,7 +29,7 @@ pub type Answered = Arc<Mutex<Vec<Nanos>>>;
 #[derive(Debug)]
 pub struct ChatServer {
     queue: Queue,
-    /// Answers; `None` if messages have no answer.
+    /// Instants of the answers; `None` if messages have no answer.
     answered: Option<Answered>,
     acknowledges: bool,
     pinged: Answered,

@@ -62,7 +62,7 @@ pub enum EarlyDataMode {
     /// The server's tickets do not permit early data.
     Shut,
     Open,
-    /// Accepts the early data of a ticket each time it arrives (RFC 8446 section 8).
+    /// Permits early data, and accepts that of a ticket each time it arrives (RFC 8446 section 8).
     Repeating,
     /// Requests in early data get 425 (RFC 8470 section 5.2).
     TooEarly,
@@ -192,7 +192,7 @@ impl QuicField {
         QuicField { quic, governor: Governor::unbounded(), carried: Carried::default() }
     }
 
-    /// Returns its address.
+    /// Returns the server's address.
     pub fn peer() -> Peer {
         Peer::Quic { address: SERVER.parse().expect("an address"), name: NAME.to_owned() }
     }
@@ -246,7 +246,7 @@ fn places(plan: &Plan) -> Vec<Place> {
 
 const SERVER: &str = "10.0.0.2:443";
 
-/// Returns both sides of TLS, with their own certificate.
+/// Returns the TLS of both sides; the server's certificate is self-signed.
 fn handshakes(early: EarlyDataMode) -> (quic::Handshakes, HandSessions, Arc<QuicServerConfig>) {
     let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).expect("a certificate");
     let certificate = made.cert.der().clone();
@@ -291,7 +291,7 @@ const WORDS: SessionWords = SessionWords {
     why: |error| error.to_string(),
 };
 
-/// Session store that stores no sessions.
+/// Session store that claims to store sessions and returns none.
 #[derive(Debug)]
 struct Forgets;
 
@@ -780,7 +780,7 @@ impl Guest {
     }
 }
 
-/// Returns the stream's number (RFC 9000 section 2.1).
+/// Returns the library's ID of a client's bidirectional stream (RFC 9000 section 2.1).
 fn id_of(stream: u64) -> StreamId {
     StreamId::new(quinn_proto::Side::Client, Dir::Bi, stream >> 2)
 }

@@ -124,7 +124,8 @@ pub fn execute(plan: Plan, server: Box<dyn Server>, workers: u32) -> Simulated {
     execute_with(plan, World::new(server, Nanos::ZERO, START), workers, None)
 }
 
-/// Executes in a world that the caller provides; `stop_after`: an order to abandon at that time.
+/// Executes a plan in a world that the caller provides; `stop_after`: instant at which the run is
+/// abandoned.
 ///
 /// # Panics
 /// Panics if the plan cannot be prepared: a test's plan is valid.
@@ -138,8 +139,8 @@ pub fn execute_with(
     run_to_its_end(plan, world, sources, stop_after)
 }
 
-/// Executes with a worker for each of these parts of the load, whose rows go through `carry`: a
-/// fleet of machines with one worker each.
+/// Executes a plan with a worker for each of these parts of the load, whose rows go through
+/// `carry`: a fleet of machines with one worker each.
 ///
 /// # Panics
 /// Panics if the plan cannot be prepared: a test's plan is valid.
@@ -148,7 +149,7 @@ pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry)
     run_divided(plan, world, sources, None, Some((shares, carry)))
 }
 
-/// Executes with a worker for each script, which makes its requests.
+/// Executes a plan with a worker for each script, which makes its requests.
 ///
 /// # Panics
 /// Panics if the plan cannot be prepared: a test's plan is valid.
@@ -156,7 +157,7 @@ pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>)
     run_to_its_end(plan, world, scripts.into_iter().map(RequestSource::Script).collect(), None)
 }
 
-/// Executes with one worker whose users are guided; `directory` resolves their servers.
+/// Executes a plan with one worker whose users are guided; `directory` resolves their servers.
 ///
 /// # Panics
 /// Panics if the plan cannot be prepared: a test's plan is valid.
@@ -169,8 +170,8 @@ pub fn execute_guided(
     run_to_its_end(plan, world, vec![RequestSource::Guide(guide, directory)], None)
 }
 
-/// Executes with `workers` workers whose users follow the plan's journeys; `given`: values as from
-/// a setup.
+/// Executes a plan with `workers` workers whose users follow the plan's journeys; `given`: values
+/// as from a setup.
 ///
 /// # Panics
 /// Panics if the plan has no journeys, or cannot be prepared: a test's plan is valid.
@@ -183,8 +184,8 @@ pub fn execute_journeys(
     execute_acted(plan, world, workers, given, &|| Vec::new())
 }
 
-/// Executes with journeys that programs carry out; `actors`: the programs of one worker, by the
-/// rows of the journeys.
+/// Executes a plan with journeys that programs carry out; `actors`: the programs of one worker, by
+/// the rows of the journeys.
 ///
 /// # Panics
 /// Panics like [`execute_journeys`].

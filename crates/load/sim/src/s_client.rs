@@ -78,12 +78,12 @@ pub struct OverloadPoint {
     /// Connections per second that the sockets start, and requests per second that are served.
     pub offered: f64,
     pub served: f64,
-    /// Figures of the users.
+    /// Figures of the users, which form a closed load.
     pub users_offered: f64,
     pub users_served: f64,
 }
 
-/// Returns both loads at rising sizes, up to sixteen times the server's capacity.
+/// Measures both loads at rising sizes, up to sixteen times the server's capacity.
 pub fn curves() -> Vec<OverloadPoint> {
     let per_second = |count: u64| count as f64 / SECONDS as f64;
     let point = |sockets: u32| {

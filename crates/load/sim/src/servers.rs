@@ -39,7 +39,7 @@ pub struct Queue {
     random: Stream,
     /// Instants at which each server is free.
     free: Vec<Nanos>,
-    /// Returns an unlimited number of servers: each request has its own.
+    /// True for an unlimited number of servers: each request has its own.
     endless: bool,
     stall: Option<Stall>,
     response: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Tokens in the simulated world: an additional machine that acts like the program's thread.
+//! Tokens in the simulated world: an additional machine that acts like the program's token thread.
 
 use crate::world::{SimIo, World};
 use conduit::Peer;

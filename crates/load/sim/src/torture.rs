@@ -21,7 +21,7 @@ use torture::judge::TestOutcome;
 use torture::record::{self, Execution, Run, Transcript};
 use units::Nanos;
 
-/// Returns the range as a torture target, with the page that accepts bodies.
+/// Returns the firing range as a torture target, with the page that accepts bodies.
 pub fn target() -> TestTarget {
     TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
@@ -40,7 +40,7 @@ pub fn target() -> TestTarget {
     }
 }
 
-/// Returns the range over HTTP/3.
+/// Returns the firing range over HTTP/3 as a torture target.
 pub fn target_over_quic() -> TestTarget {
     let plain = target();
     let address = SocketAddr::from(([127, 0, 0, 1], 443));
@@ -69,7 +69,7 @@ impl KeptFailures {
         KeptFailures { wanted, run: Run::default(), kept: Vec::new(), behind: Vec::new() }
     }
 
-    /// Returns the failures after they were written and parsed; `cases` are those of the run.
+    /// Returns the kept failures, written and parsed again; `cases` are those of the run.
     ///
     /// # Panics
     /// Panics if the failures cannot be parsed, or a case is missing: the test must fail.

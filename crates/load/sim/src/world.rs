@@ -61,8 +61,8 @@ pub trait Server {
         self.ended(now, client);
     }
 
-    /// Handles a change in the number of bytes that wait because the client does not read; called
-    /// only after some have waited.
+    /// Handles the number of bytes that wait because the client does not read. Called at each
+    /// delivery of waiting bytes, if the window is limited.
     fn unsent(&mut self, _now: Nanos, _client: Client, _bytes: u64) {}
 
     /// Returns when the server acts without an event; `NEVER` if it does not.
@@ -70,7 +70,7 @@ pub trait Server {
         Nanos::NEVER
     }
 
-    /// Returns observations of the server's process on its machine; `None` without any.
+    /// Observes the server's process on its machine; `None` if it is not visible.
     fn state(&self, _now: Nanos) -> Option<ServerState> {
         None
     }

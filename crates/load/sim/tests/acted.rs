@@ -112,7 +112,8 @@ fn plan(rest: &str) -> Plan {
     plan
 }
 
-/// Returns a server that answers after a millisecond: `/NNN` with that status, `/hang` never.
+/// Runs the lines against a server that answers after a millisecond: `/NNN` with that status,
+/// `/hang` never. Returns the run and the log of the actors.
 fn play(plan: Plan, workers: u32, lines: &'static [Line]) -> (Simulated, Vec<String>) {
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
         let request = String::from_utf8_lossy(bytes).into_owned();

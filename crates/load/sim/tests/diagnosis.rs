@@ -432,7 +432,8 @@ fn the_curve_finds_pools_of_any_law() {
     assert!(found.is_empty(), "{}", describe(&found));
 }
 
-/// Returns a staircase of populations; the lowest is held longest, because it has the fewest calls.
+/// Diagnoses a staircase of populations; the lowest is held longest, because it has the fewest
+/// calls.
 fn ramp(ails: Ailments, users: &[u32]) -> Vec<Diagnosis> {
     let held = |users: &u32| Held::Users(*users, if *users < 4 { 30 } else { 5 });
     let steps: Vec<(Held, Measurement)> =

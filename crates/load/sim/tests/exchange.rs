@@ -181,8 +181,8 @@ fn a_handshake_may_be_all_that_is_wanted() {
     assert_eq!(took, Nanos::from_millis(20));
 }
 
-/// Uses these limits, and a server that sends each piece this number of milliseconds after the
-/// request.
+/// Makes an exchange under these limits with a server that sends each piece this number of
+/// milliseconds after the request.
 fn within(limits: ResponseLimits, pieces: Vec<(u64, Vec<u8>)>) -> Heard {
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         let sent = pieces.iter().cloned();

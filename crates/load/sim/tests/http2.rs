@@ -132,14 +132,15 @@ fn waits_for_a_stream_are_measured() {
     assert!(of_run(&Evidence::new(&enough)).iter().all(|one| one.rule.id != "one-channel"));
 }
 
-/// Returns gRPC calls with a body: as many messages as `text` has bytes, each empty.
+/// Makes the plan's calls gRPC calls with this number of empty messages.
 fn chat(mut plan: Plan, messages: usize) -> Plan {
     plan.use_grpc();
     plan.request.body = Some(vec![0; 5 * messages]);
     plan
 }
 
-/// Returns the seconds after the start at which the server was pinged, and the run.
+/// Runs a call with keepalive; returns the seconds after the start at which the server was pinged,
+/// and the run.
 fn pinged(server: ChatServer, timeout: Nanos) -> (Vec<u64>, Measurement) {
     let pings = Answered::default();
     let mut plan = chat(http2(closed(1, 1), 1), 1);

@@ -94,7 +94,8 @@ form = { items = '{{items}}' }
 headers = { Authorization = 'Bearer {{token}}' }
 ";
 
-/// Returns a shop: it checks permissions, and knows the purpose of each token.
+/// Answers a request like a shop that checks permissions and knows the purpose of each token;
+/// returns the status, fields and the body.
 fn shop(request: &str) -> (u16, String, String) {
     let passwords = [("ann", "a%20b"), ("bob", "x,y"), ("eve", "z")];
     let path = line(request).split(' ').nth(1).unwrap_or_default().to_owned();

@@ -27,7 +27,8 @@ fn parameter<'a>(line: &'a str, name: &str) -> &'a str {
     line[at..].split(',').next().unwrap_or("").trim_matches('"')
 }
 
-/// Each nonce is valid for this number of requests, whose counts rise one by one; then it is stale.
+/// Login whose nonces are each valid for this number of requests, with counts that rise one by one;
+/// then a nonce is stale.
 struct Guard {
     uses: u32,
     nonces: BTreeMap<String, u32>,

@@ -238,8 +238,8 @@ struct Known {
     knee: f64,
 }
 
-/// Returns the model number `seed`: serial or with several servers, constant or exponential,
-/// offered rates or users with and without think time.
+/// Returns model number `seed`: serial or with several servers, constant or exponential, offered
+/// rates or users with and without think time.
 fn known(seed: u64) -> Known {
     let servers = [1, 1, 2, 4][(seed / 2 % 4) as usize];
     let mean = Nanos::from_micros(3_000 + 70 * (seed % 37));

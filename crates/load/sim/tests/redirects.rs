@@ -9,7 +9,7 @@ const AWAY_AND_CLOSED: &str =
     "HTTP/1.1 302 Found\r\nLocation: /away\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 const RESPONSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// Returns five calls of one user, each redirected once by `away`; 1 ms per response, 5 ms of link
+/// Makes five calls of one user, each redirected once by `away`; 1 ms per response, 5 ms of link
 /// delay each way.
 fn five_calls(calls_max: Option<u32>, away: &'static str) -> Simulated {
     let mut plan: Plan = plan_for("http://sim.example/path");

@@ -43,8 +43,9 @@ fn server(status: u16, mut say: impl FnMut(u64) -> Frames + 'static) -> Box<dyn 
     Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
-/// Returns the first event after 200 ms, each of the four others 50 ms after the previous one, one
-/// of them cut in two; a comment in between, and the end mark 70 ms after the last event.
+/// Returns five events: the first after 200 ms, the others each 50 ms after the previous one, one
+/// of them split in two. A comment is in between, and the end mark follows 70 ms after the last
+/// event.
 fn on_schedule() -> Frames {
     vec![
         (200, "data: a\n\n"),
@@ -155,8 +156,8 @@ fn a_bad_or_unasked_response_is_not_a_stream() {
     assert_eq!(empty.measurement.total.streams.empty, 10);
 }
 
-/// Returns a role before the first token, which arrives after 200 ms, four tokens in each later
-/// event 25 ms apart, and the token counts before the end mark.
+/// Returns a role, the first token after 200 ms, four tokens in each later event, 25 ms apart, and
+/// the token counts before the end mark.
 fn tokens() -> Frames {
     let mut lines = vec![
         (1, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"),

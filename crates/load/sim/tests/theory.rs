@@ -105,8 +105,9 @@ fn a_single_stall_is_seen_in_full() {
     near("max", response.max(), 1_400.0, 0.01);
 }
 
-/// Returns the truth test's server, in virtual time: 10 ms for each response, frozen for 500 ms
-/// every 2 s. The 10,000 calls due in 5 s meet two freezes; the arithmetic is in bench/README.md.
+/// Returns the server of the truth test, in virtual time: 10 ms for each response, frozen for 500
+/// ms every 2 s. The 10,000 calls due in 5 s meet two freezes; the arithmetic is in
+/// bench/README.md.
 fn freezing() -> Box<Queue> {
     let stall = Stall {
         first: Nanos::from_secs(1_002),

@@ -103,7 +103,7 @@ fn framed() -> TestTarget {
     TestTarget { spoken: Spoken::Http2, ..target() }
 }
 
-/// Returns the most severe case, and its most severe recorded exchange.
+/// Returns the most severe case; of equally severe ones, the first.
 fn gravest(result: &RunResult) -> Option<&CaseResult> {
     let weight = |case: &&CaseResult| severity::of_case(case).map(|weight| weight.severity);
     let found = result.cases.iter().filter(|case| severity::of_case(case).is_some());

@@ -28,7 +28,7 @@ fn field(defects: &[Defect]) -> Field {
     Field::new(World::new(range, Nanos::from_millis(1), Nanos::from_secs(20_000)))
 }
 
-/// Returns the case, with room for this many specimens in addition to the seeds.
+/// Returns case F-15 with room for this many specimens in addition to the seeds.
 fn case(corpus: u64) -> Case {
     let mut case = catalogue::cases().unwrap().into_iter().find(|case| case.id == "F-15").unwrap();
     let Some(Family::MutateBodies(with)) = &mut case.family else { panic!("{:?}", case.family) };

@@ -91,7 +91,7 @@ fn a_correct_server_has_a_row_per_case_and_no_remark() {
     assert_eq!((rows.len(), cases), (5, BTreeSet::from(["", "S-01", "S-02", "C-03", "C-06"])));
 }
 
-/// Firing range with workers for its connections: %00 crashes the worker that reads it, with its
+/// Firing range whose connections have workers: %00 crashes the worker that reads it, with its
 /// connection, and a new one starts at once.
 struct Forking {
     range: FiringRange,

@@ -53,7 +53,8 @@ fn quick() -> (Settings, Vec<Case>) {
     (settings, cases)
 }
 
-/// Returns the duration of a run, and the hangs that it found.
+/// Runs the cases against a server with these defects; returns the duration of the run, and the
+/// number of findings.
 fn taken((settings, cases): &(Settings, Vec<Case>), defects: &[Defect]) -> (Nanos, usize) {
     let defects: Defects = defects.iter().copied().collect();
     let range = Box::new(FiringRange::new(&defects));

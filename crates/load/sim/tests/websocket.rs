@@ -352,7 +352,7 @@ fn the_same_seed_sends_the_same_bytes() {
     assert_eq!(bytes(1), bytes(1));
 }
 
-/// Runs an HTTP server that issues a token at `/login` and upgrades requests with the token;
+/// Returns an HTTP server that issues a token at `/login` and upgrades requests with the token;
 /// `reply` as in [`server`].
 fn chat(reply: impl FnMut(u64, Nanos, &[u8]) -> Reply + 'static) -> Box<dyn Server> {
     let mut sockets = server(reply);
@@ -728,8 +728,8 @@ fn rooms_that_cannot_be_are_refused() {
     assert_eq!(describe(&url), "--ws-rooms");
 }
 
-/// Returns a small server of each protocol on top of WebSocket: its messages after a message of the
-/// client.
+/// Returns the messages that a small server of a protocol on top of WebSocket sends after a message
+/// of the client.
 fn small_server(protocol: &str, message: &str) -> Vec<String> {
     let between = |from: &str, to: char| {
         let rest = message.split_once(from).expect(message).1;

@@ -95,18 +95,18 @@ pub trait Guide: std::fmt::Debug + Send {
         false
     }
 
-    /// Permits several calls of a user in flight: the guide is asked for the next step after each
-    /// call that it starts, until it returns no call, and may be asked before a pause is over. Only
-    /// for closed loads; called once.
+    /// Returns whether a user may have several calls in flight. The guide is then asked for the
+    /// next step after each call that it starts, until it returns no call, and may be asked before
+    /// a pause is over. Only for closed loads; called once.
     fn makes_simultaneous_calls(&self) -> bool {
         false
     }
 
-    /// Reports the values that a user captured or was given: they may be secrets, and are masked in
-    /// responses that are shown.
+    /// Passes the values that a user captured or was given to `add`: they may be secrets, and are
+    /// masked in responses that are shown.
     fn secrets(&self, _user: u64, _add: &mut dyn FnMut(&str)) {}
 
-    /// Returns its observations since the last call.
+    /// Reports the observations since the previous report.
     fn report(&mut self, _hear: &mut dyn FnMut(Remark)) {}
 
     /// Returns the user's next action. `now` is on the clock of samples.

@@ -71,7 +71,8 @@ impl Jar {
         }
     }
 
-    /// Drops expired cookies from a full jar, which then accepts only changes of stored cookies.
+    /// Returns whether there is room for a cookie. Drops expired cookies from a full jar, which
+    /// otherwise accepts only changes of stored cookies.
     fn has_room_for(&mut self, cookie: &Cookie<'_>) -> bool {
         let known = cookie
             .domain
@@ -122,7 +123,7 @@ fn expires(set_cookie: &str) -> Option<time::OffsetDateTime> {
 }
 
 /// Restricts a cookie for a public suffix, such as `co.uk` or any single label, to its own host
-/// (RFC 6265 §5.3 step 5). `false`: the cookie is refused.
+/// (RFC 6265 §5.3 step 5). Returns false if the cookie is refused.
 fn settle_domain(cookie: &mut RawCookie<'_>, url: &Url) -> bool {
     let Some(domain) = cookie.domain().map(str::to_ascii_lowercase) else { return true };
     let is_suffix =

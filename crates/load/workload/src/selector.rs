@@ -159,7 +159,7 @@ fn nested(one: &[(Relation, Compound)], outer: &[Opened<'_>]) -> bool {
     true
 }
 
-/// Walk through a page.
+/// Search for matching elements in a page.
 struct PageSearch<'a> {
     selector: &'a Selector,
     attribute: Option<&'a str>,
@@ -327,7 +327,7 @@ impl<'a> Cursor<'a> {
         Ok(compound)
     }
 
-    /// Returns the part after `[`.
+    /// Parses an attribute test after its `[`.
     fn attribute(&mut self) -> Result<AttributeTest, String> {
         self.space();
         let name = self.name()?.to_ascii_lowercase();

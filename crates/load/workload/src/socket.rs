@@ -6,16 +6,18 @@ use units::Nanos;
 /// Action of a call on the user's WebSocket.
 #[derive(Clone, Debug)]
 pub enum SocketAction {
-    /// Opens one with the request of the template, replacing the one with the same number.
+    /// Opens a WebSocket with the request of the template, replacing the user's WebSocket with the
+    /// same number.
     Connect,
     /// Sends the bytes of the template as a message, of text or binary. Without an answer the call
     /// is done when the message is sent.
     Send { text: bool, answer: Option<AwaitedMessages> },
     /// Waits for messages that have arrived since the last call, or will arrive.
     Expect(AwaitedMessages),
-    /// Waits for the next data of the server, sent since the last call or later: a message, a pong
-    /// or a close frame. The content of the response is its [opcode](opcode), then its payload.
-    /// Another call on the WebSocket ends it without a response, as does its timeout.
+    /// Waits for the next data of the server, received since the last call or later: a message, a
+    /// pong or a close frame. The content of the response is its [opcode](opcode), then its
+    /// payload. Another call on the WebSocket ends this one without a response, as does its
+    /// timeout.
     Listen,
     /// Sends a ping with the bytes of the template.
     Ping,

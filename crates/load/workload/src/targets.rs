@@ -50,10 +50,11 @@ pub struct Template {
 /// Fields that redirects remove from a request. They stay removed for the rest of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stripped {
-    /// Login, cookies and the Host field of the user, which are dropped if the request goes to
+    /// True if login, cookies and the user's Host field were removed, because the request goes to
     /// another server.
     pub credentials: bool,
-    /// The body and the fields that describe it: the method has become GET.
+    /// True if the body and the fields that describe it were removed, because the method has become
+    /// GET.
     pub content: bool,
 }
 
@@ -67,7 +68,7 @@ pub struct RequestUrl {
 }
 
 impl RequestUrl {
-    /// Like `shared`, with the request's target.
+    /// Returns the URL of a request with its own target, on the server of `shared`.
     pub fn with_own_target(shared: &Arc<Url>) -> RequestUrl {
         RequestUrl { shared: shared.clone(), own: Some(OnceLock::new()) }
     }
@@ -84,7 +85,7 @@ impl RequestUrl {
         }
     }
 
-    /// URL whose scheme, host and port are those of the request.
+    /// Returns the URL whose scheme, host and port are those of the request.
     pub fn shared(&self) -> &Arc<Url> {
         &self.shared
     }

@@ -46,7 +46,8 @@ fn normal(stream: &mut units::Stream) -> f64 {
     radius * (std::f64::consts::TAU * stream.unit()).cos()
 }
 
-/// Returns a random stream per (user, turn): 2^24 users before two of them could share one.
+/// Returns a separate random stream for each user and turn: 2^24 users exist before two of them
+/// could share one.
 fn stream(seed: Seed, user: u64, turn: u64) -> units::Stream {
     seed.stream(Purpose::Think, user.wrapping_shl(40).wrapping_add(turn))
 }

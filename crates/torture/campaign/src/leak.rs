@@ -89,7 +89,8 @@ impl Held {
         after as f64 > before as f64 * GROWN && after.saturating_sub(before) > self.least
     }
 
-    /// Judges levels before the case, after it, and after each further round.
+    /// Returns whether a resource leaks, by its levels before the case, after it, and after each
+    /// further round.
     fn leaks(&self, levels: &[u64]) -> bool {
         let [before, further @ ..] = levels else { return false };
         let steps: Vec<u64> =

@@ -297,7 +297,7 @@ impl<'t> Conversations<'t> {
         self
     }
 
-    /// Returns the carried conversations to `carried` after everything else was played.
+    /// Gives the carried conversations back to `carried` after everything else was played.
     pub fn put_down(mut self, carried: &mut Carried) {
         carried.put_down(self.lines.drain(..self.carried), self.carried_over);
     }

@@ -402,7 +402,7 @@ impl Connection {
         true
     }
 
-    /// Answers a WebSocket handshake.
+    /// Answers a WebSocket handshake; returns true if the connection reads further requests.
     fn upgrade(&mut self, handshake: Handshake) -> bool {
         match handshake {
             Handshake::Refused { response, parts } => {
@@ -423,7 +423,8 @@ impl Connection {
         false
     }
 
-    /// Applies defects triggered by the content of a target.
+    /// Applies defects triggered by the content of a target; returns true if one replaced the
+    /// response.
     fn breaks_on(&mut self, head: &RequestHead) -> bool {
         let encoded = head.target.windows(3).any(|three| three == b"%00");
         self.nuls += u32::from(encoded);

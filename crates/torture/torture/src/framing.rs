@@ -208,7 +208,7 @@ fn start_line(line: &[u8], reading: &mut FramingReading) {
     reading.breaks(FramingFault::StartLine);
 }
 
-/// RFC 9110 section 5.6.2.
+/// Returns whether these bytes are a token (RFC 9110 section 5.6.2).
 pub(crate) fn is_token(bytes: &[u8]) -> bool {
     let one = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     !bytes.is_empty() && bytes.iter().all(one)

@@ -41,7 +41,7 @@ pub struct SentPause {
     pub other_action: bool,
 }
 
-/// When plain requests got their usual response again.
+/// Time until plain requests got their usual response again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
     /// Plain requests got it at the first attempt.
@@ -54,7 +54,7 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// Time at which plain requests got their usual response again.
+    /// Returns whether plain requests did not get their usual response at the first attempt.
     pub fn is_late(self) -> bool {
         self != Recovery::AtOnce
     }

@@ -138,7 +138,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// Returns the text of the regular expression in the plan file.
+    /// Returns the name of the outcome in a plan file.
     pub fn id(self) -> &'static str {
         match self {
             Wanted::Response => "answer",

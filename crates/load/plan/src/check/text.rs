@@ -193,7 +193,7 @@ impl Text {
         })
     }
 
-    /// Fills in the values. Encoding of a value after the start of the text.
+    /// Returns the encoding of values, which applies after the start of the text.
     pub fn fill(&self) -> Fill {
         self.fill
     }

@@ -182,7 +182,7 @@ impl Table {
         }
     }
 
-    /// Reads a value that always exists.
+    /// Sets a value that every plan has.
     pub(super) fn set<T>(
         self,
         key: &str,
@@ -196,7 +196,7 @@ impl Table {
         Ok(())
     }
 
-    /// Reads a value that may be `false` for none.
+    /// Sets a value that may be `false` for none.
     pub(super) fn set_or_off<T>(
         self,
         key: &str,

@@ -101,7 +101,7 @@ fn rows(
     named.iter().map(row).collect()
 }
 
-/// Writes the table that [`read_scenarios`] reads.
+/// Returns the table of a scenario as [`read_scenarios`] reads it.
 pub(super) fn scenario_table(plan: &Plan, scenario: &ScenarioPlan) -> ScenarioTable {
     let all = match &plan.journeys {
         Some(journeys) => journeys.journeys.len(),

@@ -42,7 +42,7 @@ tables! {
         token: Keys<TOKEN>,
         /// Absent without scripts.
         script: ScriptTable,
-        /// Absent without such a load.
+        /// Absent for other loads.
         specweb99: Specweb99Table,
         connection: Keys<CONNECTION>,
         http2: Keys<HTTP2>,

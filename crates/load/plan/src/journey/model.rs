@@ -244,7 +244,7 @@ impl JourneyPlan {
     }
 }
 
-/// Returns every part in file order, blocks before their contents.
+/// Visits every part in file order, blocks before their contents.
 fn gather<'a>(parts: &'a [JourneyPart], visit: &mut dyn FnMut(&'a JourneyPart)) {
     for part in parts {
         visit(part);

@@ -93,7 +93,7 @@ pub(crate) fn read(
     Ok(JourneyPlan { base: base.clone(), vars, journeys, feeders, setup, teardown, tables })
 }
 
-/// Returns an error about a name of a feeder, followed by the columns of that feeder.
+/// Adds the columns of a feeder to an error about a name of that feeder.
 fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
     let asked = |feeder: &&super::Feeder| {
         let starts = [format!("{{{{{}.", feeder.name), format!("\"{}.", feeder.name)];
@@ -112,7 +112,8 @@ fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
     ParseError(format!("{}; {known}", error.0))
 }
 
-/// Returns the column separator of a table, if not a comma; `name` is a quoted name.
+/// Returns the probable column separator of a table that has one column, in words; `name`: the
+/// column's name in quotation marks.
 fn separator(name: &str) -> Option<&'static str> {
     let all = [(";", "semicolons"), ("\\t", "tabs"), ("|", "vertical bars")];
     all.into_iter().find_map(|(mark, words)| name.contains(mark).then_some(words))

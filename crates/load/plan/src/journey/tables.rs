@@ -13,7 +13,7 @@ use std::sync::Arc;
 use toml::{Table, Value};
 use units::ParseError;
 
-/// Returns the tables of a text that was read before. Bodies, uploads and scripts are embedded; the
+/// Parses the tables of a text that was read before. Bodies, uploads and scripts are embedded; the
 /// feeders keep their rows.
 pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, ParseError> {
     let mut all: Table = toml::from_str(text)
@@ -25,8 +25,8 @@ pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, Parse
     Ok(Arc::new(all))
 }
 
-/// Reads the file of a key and stores its content under the key that replaces `body-file`,
-/// `send-file`, `script-file`, the paths in `script-files`, and `file` in `upload`.
+/// Embeds the files that `body-file`, `send-file`, `script-file`, `script-files` and `file` in
+/// `upload` name, each under the key for its content.
 fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseError> {
     match value {
         Value::Array(all) => all.iter_mut().try_for_each(|one| put_files_in(one, files)),
@@ -66,7 +66,7 @@ fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseEr
     }
 }
 
-/// Returns a file of a script.
+/// Returns a file of a script as a table with its name and text.
 pub(super) fn script_file(name: String, text: String) -> Table {
     let pairs = [("name", name), ("text", text)];
     pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))).collect()

@@ -90,8 +90,8 @@ macro_rules! field {
     };
 }
 
-/// Defines bytes given in the file as text, as base64 or by a file's name; the option accepts one
-/// of these.
+/// Defines a field of bytes, given in the file as text, as base64 or by a file's name; the option
+/// accepts one of these.
 macro_rules! content {
     ($table:ident.$field:ident, typed: $typed:expr, $mask:ident) => {
         $crate::options::field::PlanField {
@@ -165,7 +165,7 @@ pub(super) mod off {
     }
 }
 
-/// Defines a list that grows.
+/// Accessors of a list that grows with each use of its option.
 pub(super) mod add {
     pub(crate) use super::at::show;
     use super::*;

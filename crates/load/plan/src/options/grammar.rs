@@ -52,7 +52,7 @@ fn number(value: u64) -> KeyValue {
     KeyValue::One(Scalar::whole(value))
 }
 
-/// Returns the items of a list, each as typed.
+/// Parses the items of a list, each as typed.
 pub(super) fn each<T>(
     items: &[Scalar],
     read: impl Fn(&str) -> Result<T, ParseError>,

@@ -43,7 +43,7 @@ macro_rules! load {
     };
 }
 
-/// Accesses a part of an open load.
+/// Defines the field for a part of an open load.
 macro_rules! open {
     ($kind:ident $key:expr, $part:ident => $place:expr, $grammar:expr) => {
         load!($kind $key, Load::Open { $part, .. } => $place, $grammar, |_: &KeyValue| {
@@ -52,7 +52,7 @@ macro_rules! open {
     };
 }
 
-/// Accesses a part of sessions.
+/// Defines the field for a part of sessions.
 macro_rules! session {
     ($kind:ident $key:expr, $field:ident, $grammar:expr) => {
         load!($kind $key,
@@ -61,7 +61,7 @@ macro_rules! session {
     };
 }
 
-/// Accepts a disabled feature, which needs no session.
+/// Accepts a value that disables a feature, which needs no session.
 fn without_session(value: &KeyValue) -> Result<(), ParseError> {
     let is_off = match value {
         KeyValue::One(value) => *value == Scalar::Off,

@@ -80,7 +80,7 @@ fn replaced(login: Auth, _: Option<Auth>) -> Result<Auth, ParseError> {
     Ok(login)
 }
 
-/// Returns a signing login: a name and password become key and secret.
+/// Returns the login for signatures: a name and password become key and secret.
 fn signed(scope: SignatureScope, login: Option<Auth>) -> Result<Auth, ParseError> {
     match login {
         Some(Auth::Basic { user: key, password: secret }) => {

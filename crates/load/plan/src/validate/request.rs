@@ -147,7 +147,8 @@ fn has_header(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// Checks for a proof, which is an additional field of the request.
+/// Checks that requests can carry a proof, which is an additional field: of Digest, of a signature,
+/// or a token.
 fn check_proofs(plan: &Plan, problems: &mut Problems) {
     let option = match &plan.request.auth {
         Some(Auth::Digest { .. }) => "--digest",

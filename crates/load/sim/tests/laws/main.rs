@@ -372,7 +372,8 @@ fn a_refused_connection_is_a_failure_and_no_success() {
     assert_eq!(run.measurement.total.failed.count(), 10);
 }
 
-/// Returns ten calls of one user, and their durations. The link takes no time.
+/// Makes ten calls of one user; returns the failures by class, and the time of all calls. The link
+/// takes no time.
 fn ten_calls(server: Box<dyn Server>, pause: Option<Nanos>) -> (Vec<(FailureClass, u64)>, Nanos) {
     let mut plan = count_only(1, 10);
     plan.stop.duration = Some(Nanos::SECOND);
@@ -410,9 +411,9 @@ fn a_user_pauses_only_where_no_connection_opened() {
     assert!(took < Nanos::from_millis(20), "no pause after a reset: {took:?}");
 }
 
-/// Returns the calls of a user to a server that ends each connection this long after responses that
-/// it sends at once, without announcing it: failures by class, successful calls, connections, and
-/// requests sent.
+/// Makes calls of a user to a server that ends each connection this long after responses that it
+/// sends at once, without announcing it. Returns failures by class, successful calls, connections,
+/// and requests sent.
 fn ended_after_each_response(
     (after, end): (Nanos, Action),
     (calls, pipeline): (u64, u32),
@@ -890,7 +891,7 @@ fn a_rule_judges_only_rows_of_the_window() {
     assert!(ended >= seconds(5) && ended < seconds(6), "{ended:?}");
 }
 
-/// Returns the possible behavior of a random server for one request.
+/// Returns one of the behaviors of a random server for one request.
 fn random_actions(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
     let at = |ms: u64| now + Nanos::from_millis(ms);
     match kind % 11 {

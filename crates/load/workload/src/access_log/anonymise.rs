@@ -151,7 +151,7 @@ impl Anonymiser {
     }
 
     /// Returns 64 bits of HMAC-SHA-256 (RFC 2104) over the kind and the value: among a million
-    /// values, two have the same name once in 37 million logs.
+    /// values, two have the same name in one of 37 million logs.
     fn name(&self, kind: &str, value: &str) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.key);
         let mut mac = mac.expect("HMAC takes a key of any length");
@@ -184,7 +184,7 @@ fn is_hexadecimal(part: &str) -> bool {
     all && digits.clone().count() >= 8 && digits.clone().any(|byte| byte.is_ascii_digit())
 }
 
-/// Formats 10/Oct/2000:20:55:36 +0000.
+/// Formats an instant as 10/Oct/2000:20:55:36 +0000.
 fn common_time(nanos: u64) -> String {
     let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(nanos));
     let at = at.unwrap_or(OffsetDateTime::UNIX_EPOCH);

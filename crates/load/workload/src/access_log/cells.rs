@@ -20,8 +20,8 @@ pub struct Arrivals {
     pub peak: u64,
     /// Variance over mean: 1 for a Poisson process, more for bursts.
     pub dispersion: f64,
-    /// Returns H of a self-similar process from the slope of the variance–time plot: 0.5 for a
-    /// Poisson process; `None` below ten minutes.
+    /// Hurst parameter H of a self-similar process, from the slope of the variance–time plot: 0.5
+    /// for a Poisson process; `None` below ten minutes.
     pub hurst: Option<f64>,
 }
 
@@ -65,7 +65,8 @@ impl SampledCells {
         self.open[place] += 1;
     }
 
-    /// Opens the seconds before the first, while none of them is closed.
+    /// Opens the seconds from this one to the first. Returns false if a second is closed, or too
+    /// many would be open.
     fn grow_back(&mut self, second: i64) -> bool {
         let more = self.from.abs_diff(second) as usize;
         if self.closed.count > 0 || self.open.len() + more > OPEN_MAX {
@@ -200,7 +201,7 @@ mod tests {
         (a - b).abs() <= 1e-9 * b.abs().max(1.0)
     }
 
-    /// Returns the reference: the same with all values in memory.
+    /// Computes the reference values with all counts in memory.
     fn reference(counts: &[f64]) -> (f64, Option<f64>) {
         let mean = counts.iter().sum::<f64>() / counts.len() as f64;
         let hurst = variance_time(counts, HURST_SECONDS as usize).map(|found| found.hurst);

@@ -61,7 +61,7 @@ pub enum Model {
     Open,
     /// Visits are long: ten requests or more.
     Closed,
-    /// Neither an open nor a closed load.
+    /// Visits are neither short nor long.
     PartlyOpen,
 }
 
@@ -532,8 +532,8 @@ mod tests {
         );
     }
 
-    /// Returns popularity by a power law, and users with visits of 1 to 20 requests; a returning
-    /// user makes another visit.
+    /// Returns accesses with popularity by a power law, and users with visits of 1 to 20 requests;
+    /// a returning user makes another visit.
     fn of_many(requests: u32) -> impl Iterator<Item = Entry> {
         let mut stream = Seed(9).stream(Purpose::Targets, 0);
         let (mut client, mut left) = (0, 0);

@@ -205,7 +205,7 @@ fn text<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
     first(object, names).and_then(Value::as_str)
 }
 
-/// Returns a number, or a numeric text: nginx quotes all values.
+/// Returns the value of a number or of a numeric text: nginx quotes all values.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }

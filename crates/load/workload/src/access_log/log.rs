@@ -148,9 +148,9 @@ impl Log {
         self.accesses.last().map_or(Nanos::ZERO, |access| access.at)
     }
 
-    /// Returns the requests in each whole cell of time. The last cell, in which the log may end, is
-    /// omitted; if the log's clock counts whole seconds, so is the first, in which it may begin.
-    /// Empty for more than a hundred million cells.
+    /// Returns the number of requests in each whole cell of time. The last cell, in which the log
+    /// may end, is omitted; if the log's clock counts whole seconds, so is the first, in which it
+    /// may begin. Empty for more than a hundred million cells.
     pub fn cells(&self, cell: Nanos) -> Vec<u64> {
         let whole = self.span().0 / cell.0.max(1);
         if whole > CELLS_MAX {

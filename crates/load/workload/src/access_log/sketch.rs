@@ -36,7 +36,8 @@ impl<V: Default> Sampled<V> {
         level == 0 || hash >> (64 - level.min(63)) == 0
     }
 
-    /// Returns the value of an item; `None` if it is not in the sample.
+    /// Returns the value of an item, which is added if it is new; `None` if it is not in the
+    /// sample.
     pub(crate) fn of(&mut self, hash: u64) -> Option<&mut V> {
         if !Self::is_sampled(hash, self.level) {
             return None;

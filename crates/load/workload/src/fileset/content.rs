@@ -41,7 +41,7 @@ impl FileContent {
         FileContent { key, ad }
     }
 
-    /// Returns the file with another advertisement, if it has one.
+    /// Returns the content with another advertisement, if it has one.
     pub fn with_ad(self, ad: u32) -> FileContent {
         FileContent { ad: self.ad.map(|(line, _)| (line, ad)), ..self }
     }
@@ -99,7 +99,7 @@ impl FileContent {
     }
 }
 
-/// Returns the picture of an advertisement: `file_set/dirNNNNN/classX_Y`.
+/// Returns the file with the picture of an advertisement: `file_set/dirNNNNN/classX_Y`.
 pub(crate) fn ad_picture(ad: u32) -> FileName {
     FileName::of_row(ad as usize)
 }

@@ -101,7 +101,7 @@ pub struct Plot {
 
 /// Bound of λ²: above it is another law, with relative differences of 22 % in the mean square.
 pub const LAMBDA_MAX: f64 = 0.05;
-/// Bound for counts by rank: a truncated sequence has less at the end.
+/// Bound of λ² for counts by rank: a truncated sequence has less at the end.
 pub const RANKS_LAMBDA_MAX: f64 = 0.1;
 /// Sub-samples of the test, values in each, and the number that may be above the bound of 5 %: of
 /// 100 samples of the law itself more are, once in a thousand times (a binomial).
@@ -185,7 +185,7 @@ impl FitCheck {
         }
     }
 
-    /// Checks that a figure lies within `1/factor` and `factor` times the model's.
+    /// Adds a figure, and checks that it lies within `1/factor` and `factor` times the model's.
     fn within(&mut self, name: &str, found: f64, model: f64, factor: f64, kind: FigureUnit) {
         self.figure(name, found, model, kind);
         let ratio = found / model;

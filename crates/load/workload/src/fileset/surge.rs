@@ -29,7 +29,7 @@ const OFF_MAX: f64 = 1_800.0;
 impl Group {
     pub const ALL: [Group; 3] = [Group::Base, Group::Embedded, Group::Loner];
 
-    /// Returns the share of all files, 0..=1.
+    /// Returns the group's share of all files, 0..=1.
     pub fn share(self) -> f64 {
         match self {
             Group::Base => BASE_SHARE,
@@ -60,19 +60,19 @@ pub fn request_sizes() -> Law {
     Law::Pareto { k: 1000.0, a: 1.0 }
 }
 
-/// Returns the number of files in an object, including the page: Pareto, k = 2, a = 1.245,
-/// truncated at 150 and to an integer.
+/// Returns the law of the number of files in an object, including the page: Pareto, k = 2, a =
+/// 1.245, truncated at 150 and to an integer.
 pub fn object_files() -> Law {
     Law::Pareto { k: 2.0, a: 1.245 }.up_to(OBJECT_FILES_MAX)
 }
 
-/// Returns stack distances before they are scaled to the number of objects.
+/// Returns the law of stack distances before they are scaled to the number of objects.
 pub fn stack_distances() -> Law {
     Law::Lognormal { m: 1.5, s: 0.8 }
 }
 
-/// Returns the time between two objects of a user, in seconds: Pareto, k = 1, a = 1.4, up to half
-/// an hour.
+/// Returns the law of the time between two objects of a user, in seconds: Pareto, k = 1, a = 1.4,
+/// up to half an hour.
 pub fn off_times() -> Law {
     Law::Pareto { k: 1.0, a: 1.4 }.up_to(OFF_MAX)
 }

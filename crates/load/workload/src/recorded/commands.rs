@@ -13,7 +13,7 @@ pub(crate) fn begins_command(line: &str) -> bool {
     begins_with(line, "curl")
 }
 
-/// Returns whether the line begins with another program.
+/// Returns whether the line begins with this program.
 pub(crate) fn begins_with(line: &str, program: &str) -> bool {
     let mut words = line.split_ascii_whitespace().map(str::as_bytes);
     words.find(|word| !is_prefix(word)).is_some_and(|word| is_program(word, program))

@@ -103,7 +103,7 @@ pub fn has_command(text: &str) -> bool {
     text.lines().any(commands::begins_command)
 }
 
-/// Returns the commands of a text. Text before the first line that begins with curl is skipped: a
+/// Parses the commands of a text. Text before the first line that begins with curl is skipped: a
 /// comment, or `#!/bin/sh`.
 ///
 /// # Errors
@@ -198,7 +198,7 @@ enum Does {
     Takes(fn(&mut CurlDraft, ShellWord, FileReader<'_>) -> Result<(), RecordedError>),
     /// Affects only curl's output or its time limits, not the request.
     Nothing,
-    /// Nothing, with a value that is skipped.
+    /// The same, with a value that is skipped.
     NothingTaken,
     /// The equivalent option of this program.
     Instead(&'static str),
@@ -403,7 +403,8 @@ fn cookie(draft: &mut CurlDraft, text: ShellWord, _: FileReader<'_>) -> Result<(
     Ok(())
 }
 
-/// Parses `content`, `=content`, `name=content`, `@file`, `name@file`.
+/// Parses a value of `--data-urlencode`: `content`, `=content`, `name=content`, `@file`,
+/// `name@file`.
 fn urlencode(
     draft: &mut CurlDraft,
     text: ShellWord,
@@ -449,7 +450,7 @@ impl CurlDraft {
         Ok(())
     }
 
-    /// Adds a field set by an option; curl does not send it if its value is empty.
+    /// Sets a field by an option; curl does not send it if its value is empty.
     fn own(&mut self, name: &'static str, value: &str) -> Result<(), RecordedError> {
         self.own.retain(|(known, _)| *known != name);
         self.own.push((name, value.to_owned()));
@@ -510,7 +511,7 @@ impl CurlDraft {
         Ok(())
     }
 
-    /// Parses `-sSL`, `-XPOST`, `-d x`.
+    /// Parses short options: `-sSL`, `-XPOST`, `-d x`.
     fn cluster(
         &mut self,
         cluster: &[u8],

@@ -112,7 +112,7 @@ fn seconds(slot: &mut Option<Nanos>, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Parses one command.
+/// Parses a text with one command.
 ///
 /// # Errors
 /// Fails for a shell operation, an option that is unknown or has no equivalent in a load, `list`

@@ -63,8 +63,8 @@ impl Recording {
     }
 }
 
-/// Header fields that belong to the connection or to the message's framing (RFC 9110 section 7.6.1,
-/// RFC 9112), and pseudo-headers of HTTP/2 as browsers write them into HAR.
+/// Returns whether a header field belongs to the connection or to the message's framing (RFC 9110
+/// section 7.6.1, RFC 9112), or is a pseudo-header of HTTP/2 as browsers write them into HAR.
 fn is_ours(name: &str) -> bool {
     const OURS: [&str; 9] = [
         "connection",

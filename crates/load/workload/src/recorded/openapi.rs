@@ -327,7 +327,7 @@ impl<'a> Description<'a> {
         Ok(holder.get("default").or_else(|| first(holder.get("enum")?)))
     }
 
-    /// Returns the content type and content.
+    /// Returns the content type and content of an example body.
     fn body(&self, body: FileValue<'a>) -> Result<(String, Vec<u8>), String> {
         let body = self.resolved(body)?;
         let content = body.get("content");
@@ -410,7 +410,7 @@ fn with_values(path: &str, values: &BTreeMap<String, String>) -> Result<String, 
     Ok(whole)
 }
 
-/// Returns a fragment of a URI as text.
+/// Decodes a fragment of a URI.
 fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((first, after)) = rest.split_first() {

@@ -36,7 +36,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns the whole schedule for one worker. `start`: instant of position 0, the first arrival
+    /// Creates the whole schedule for one worker. `start`: instant of position 0, the first arrival
     /// of constant gaps.
     ///
     /// # Panics
@@ -45,7 +45,7 @@ impl Schedule {
         Schedule::shared(spec, seed, start, Share::whole())
     }
 
-    /// Returns the arrivals of one of several workers.
+    /// Creates the schedule for the arrivals of one of several workers.
     ///
     /// # Panics
     /// Panics like [`Schedule::new`].
@@ -138,7 +138,7 @@ impl Schedule {
         Nanos::from_secs_f64(end - warm_up)
     }
 
-    /// Returns the first instant after which nothing falls due.
+    /// Returns the instant from which on no arrivals are due.
     fn end_at(&self) -> Nanos {
         self.spec.end.at.map_or(Nanos::NEVER, |span| self.measured_from() + span)
     }

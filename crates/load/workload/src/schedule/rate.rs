@@ -112,9 +112,9 @@ impl Staged {
         piece.before + piece.count_within((t - piece.begin).clamp(0.0, piece.span))
     }
 
-    /// Inverts like [`LinearRate::inverse`] within its piece. A value exactly at the start of
-    /// pieces without arrivals belongs to the next piece with arrivals, because the first arrival
-    /// of constant gaps is due where the rate starts.
+    /// Inverts the integral like [`LinearRate::inverse`] within its piece. A value exactly at the
+    /// start of pieces without arrivals belongs to the next piece with arrivals, because the first
+    /// arrival of constant gaps is due where the rate starts.
     fn inverse(&self, x: f64) -> f64 {
         let row = self.pieces.partition_point(|piece| piece.before <= x).saturating_sub(1);
         let piece = &self.pieces[row];

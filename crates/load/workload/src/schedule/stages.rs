@@ -44,7 +44,7 @@ impl Levels {
         &self.stages
     }
 
-    /// Returns the level of the beginning.
+    /// Returns the level at the start.
     pub fn first(&self) -> f64 {
         self.stages.first().map_or(0.0, |stage| stage.from)
     }
@@ -64,8 +64,8 @@ impl Levels {
         self.stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.over)
     }
 
-    /// Returns the stages `later` later, with level zero before; `for_span` after that the level is
-    /// zero again.
+    /// Returns the stages delayed by `later`, with level zero before; the level is zero again
+    /// `for_span` after their start.
     #[must_use]
     pub fn delayed(&self, later: Nanos, for_span: Option<Nanos>) -> Levels {
         let mut stages = Vec::with_capacity(self.stages.len() + 3);

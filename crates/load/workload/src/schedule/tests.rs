@@ -14,7 +14,7 @@ fn count(count: u64) -> ScheduleEnd {
     ScheduleEnd { at: None, count: Some(count) }
 }
 
-/// Returns 100 to 2,000 per second over 10 s, then 2,000 per second.
+/// Returns a rate that rises from 100 to 2,000 per second over 10 s, and then stays constant.
 fn ramp(gaps: Gaps) -> ArrivalSpec {
     let ramp_over = Nanos::from_secs(10);
     ArrivalSpec { to: 2000.0, ramp_over, gaps, ..ArrivalSpec::constant(100.0) }

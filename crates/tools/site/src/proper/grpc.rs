@@ -119,7 +119,7 @@ pub(super) struct Conversation {
     chat: Option<u32>,
     /// Answers that wait for their time, in the order of the messages.
     later: VecDeque<(Instant, Bytes)>,
-    /// Their bytes.
+    /// Number of bytes of these answers.
     waiting: usize,
     /// Timer until the first of them is due.
     sleep: Option<Pin<Box<Sleep>>>,
@@ -127,7 +127,7 @@ pub(super) struct Conversation {
     last: Option<Frame<Bytes>>,
 }
 
-/// Answers that wait, and their bytes; no further message is read beyond that.
+/// Maximum number of waiting answers, and of their bytes; beyond it, no further message is read.
 const ANSWERS_MAX: usize = 10_000;
 const ANSWERS_BYTES_MAX: usize = 1 << 20;
 

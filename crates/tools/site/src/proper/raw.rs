@@ -13,7 +13,7 @@ pub(super) struct RawResponse {
     pub(super) kind: RawKind,
     /// True for HEAD, whose response has no body.
     pub(super) head_only: bool,
-    /// Returns whether the connection is served further.
+    /// True if the connection continues after the response.
     pub(super) keep: bool,
 }
 

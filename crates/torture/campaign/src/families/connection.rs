@@ -138,7 +138,7 @@ fn longest_served(runner: &mut Runner<'_>, most: usize, least: usize) -> Option<
     })
 }
 
-/// Returns lengths to try: `most`, each half of the previous one down to twice the last, and
+/// Returns the lengths to try: `most`, repeated halves of it that are at least twice `least`, and
 /// `least`.
 fn lengths(most: usize, least: usize) -> Vec<usize> {
     let halved = std::iter::successors(Some(most / 2), |length| Some(length / 2));

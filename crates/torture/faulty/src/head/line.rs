@@ -152,7 +152,7 @@ fn connect(authority: &[u8], defects: &Defects) -> Result<SplitTarget, HeadRefus
     }
 }
 
-/// RFC 9110 section 5.6.2.
+/// Returns whether a token may contain this byte (RFC 9110 section 5.6.2).
 pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -139,7 +139,7 @@ fn every_downgrade_is_one_http3_stream() {
     assert!(made("a length that is too short").contains("abcdeGET /p HTTP/1.1"));
 }
 
-/// The bytes of a field are sent as they are: names and values are unchanged.
+/// Delimiters in names and values are sent unchanged.
 #[test]
 fn http1_delimiters_stay_inside_one_field() {
     let all = downgrades(Spoken::Http2).unwrap();

@@ -20,7 +20,7 @@ const PIECE_PAUSE: Nanos = Nanos::from_millis(20);
 const CHANGES_MAX: u64 = 4;
 /// Maximum size of a request in bytes; longer ones are truncated.
 const REQUEST_MAX: usize = 16 << 10;
-/// Number of the newest specimens that get more descendants.
+/// Number of newest specimens that get more descendants.
 const NEWEST: usize = 8;
 /// Maximum length of lists in a specimen.
 const PARTS_MAX: usize = 40;

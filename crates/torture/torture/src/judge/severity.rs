@@ -251,7 +251,7 @@ pub(crate) fn is_connection_limit(row: &CaseResult) -> bool {
     row.outcome == TestOutcome::Denied && is_limit(row)
 }
 
-/// Returns whether held connections keep others out, and as many idle ones were not compared.
+/// Returns whether held connections keep others out, and were not compared with as many idle ones.
 pub(crate) fn is_uncompared(row: &CaseResult) -> bool {
     let held = matches!(&row.case.family, Some(Family::PressHeld(_)));
     row.outcome == TestOutcome::Denied && held && control(row).is_none()
@@ -265,7 +265,7 @@ fn is_limit(row: &CaseResult) -> bool {
     idle || control(row) == Some(true)
 }
 
-/// Returns whether as many well-behaved connections kept others out.
+/// Returns whether as many well-behaved connections kept others out; `None` if they were not tried.
 fn control(row: &CaseResult) -> Option<bool> {
     row.health.as_ref().and_then(|health| health.control_denied)
 }

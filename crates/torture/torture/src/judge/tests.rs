@@ -193,7 +193,8 @@ fn every_class_can_match_and_can_fail() {
     }
 }
 
-/// Parses sends and receipts of a connection: `0 sent, 3 received`, in milliseconds.
+/// Returns whether a connection with these events is prompt, such as `0 sent, 3 received`, in
+/// milliseconds.
 fn prompt_at(events: &str) -> bool {
     let one = |text: &str| {
         let (at, what) = text.split_once(' ').unwrap();

@@ -29,7 +29,8 @@ enum NumberPiece {
 struct Exact(Number);
 
 impl Exact {
-    /// Returns the integer part, and the double, which decides if one is not an integer.
+    /// Returns the value as an integer, if it is one, and as a double. Doubles are compared if one
+    /// of two values is not an integer.
     fn key(&self) -> (Option<i128>, f64) {
         let whole = self.0.as_i64().map(i128::from).or(self.0.as_u64().map(i128::from));
         let double = self.0.as_f64().unwrap_or(0.0);
@@ -127,8 +128,8 @@ fn replace(value: &mut Value, large: &BTreeMap<Exact, Number>) {
     }
 }
 
-/// Replaces large numbers outside of strings. There are none outside of filters: an index is at
-/// most 2^53 - 1 (RFC 9535 section 2.1).
+/// Splits a path into text and large numbers. Only numbers outside of strings count, and large ones
+/// occur only in filters: an index is at most 2^53 - 1 (RFC 9535 section 2.1).
 fn pieces(path: &str) -> Vec<NumberPiece> {
     let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), path);
     let mut inside: Option<char> = None;

@@ -116,7 +116,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a table of texts, in the order of the file.
+    /// Reads a table of texts, in the order of the file.
     fn pairs(&self, node: &Node<'_>) -> Result<Vec<(String, Text)>, ParseError> {
         let rows = node.table()?.rest();
         rows.iter().map(|row| Ok((row.key.to_owned(), self.template(row)?))).collect()

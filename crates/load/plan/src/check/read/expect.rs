@@ -21,7 +21,7 @@ impl Reader<'_> {
         self.expectations(&node)
     }
 
-    /// Reads expectations under another key.
+    /// Reads the expectations in a table without further keys.
     pub(crate) fn expectations(&self, node: &Node<'_>) -> Result<Expect, ParseError> {
         let mut table = node.table()?;
         let expect = self.expectations_in(&mut table)?;
@@ -29,7 +29,7 @@ impl Reader<'_> {
         Ok(expect)
     }
 
-    /// Reads expectations of a table with further keys.
+    /// Reads the expectations in a table that may have further keys.
     pub(crate) fn expectations_in(&self, table: &mut Table<'_>) -> Result<Expect, ParseError> {
         let mut expect = Expect::default();
         if let Some(node) = table.take("outcome") {

@@ -184,7 +184,7 @@ fn http2() -> impl Strategy<Value = Http2Plan> {
     })
 }
 
-/// Returns one of a few values, chosen by the plan's seed.
+/// Returns token settings, or none, chosen by the plan's seed.
 fn token(seed: u64) -> TokenPlan {
     if !seed.is_multiple_of(3) {
         return TokenPlan::default();

@@ -20,7 +20,8 @@ pub fn fit_files(model: &FitModel, sizes: &[u64]) -> Fit {
     }
 }
 
-/// Returns SURGE's groups, mixed by their shares: a single file does not show its group.
+/// Returns the size law of SURGE's groups, mixed by their shares: a single file does not show its
+/// group.
 pub(super) fn law_of_files() -> Law {
     Law::Mix(Group::ALL.into_iter().map(|group| (group.share(), group.sizes())).collect())
 }
@@ -43,7 +44,7 @@ fn by_law(model: &FitModel, sizes: &[u64]) -> Fit {
     Fit { checks: vec![check], plots: plot.into_iter().collect(), ..Fit::default() }
 }
 
-/// Compares files by size: the other models have a few sizes, each with its number of files.
+/// Compares the number of files of each size: models other than SURGE have a few sizes.
 fn by_sizes(model: &FitModel, sizes: &[u64]) -> Fit {
     let set = model.spec.set(model.seed);
     let mut wanted: BTreeMap<u64, u64> = BTreeMap::new();

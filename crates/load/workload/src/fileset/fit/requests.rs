@@ -273,7 +273,8 @@ fn zipf(fit: &mut Fit, law: &str, mut counts: Vec<u64>) {
     fit.checks.push(check);
 }
 
-/// Returns the depth of each request's target in a stack of recently requested ones.
+/// Compares the depth of each request's target in a stack of recently requested ones with the
+/// model's.
 fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
     let sorted = |order: &[u32], count: usize| {
         let mut depths = fit::stack_distances(order, count);
@@ -313,7 +314,7 @@ fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
     fit.checks.push(check);
 }
 
-/// Returns the times between two steps of a user.
+/// Compares the times between two steps of a user with SURGE's law.
 fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     let law: Law = surge::off_times();
     let text = "Pareto, k = 1 s, a = 1.4, up to half an hour";

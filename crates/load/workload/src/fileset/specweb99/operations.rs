@@ -9,7 +9,7 @@ pub enum Operation {
     Static,
     /// A file in a page that is generated for it.
     Dynamic,
-    /// A file whose advertisement the cookie determines.
+    /// A file in a generated page, with the advertisement that the cookie determines.
     CustomAd,
     /// A page created by a separate process.
     Cgi,

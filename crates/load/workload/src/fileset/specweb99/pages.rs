@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(file_of_page(b"<pre>ab</pre>", 2), FileOfPage::Found(b"ab"));
     }
 
-    /// A search finds the same place as follows from the file's content.
+    /// A search finds the place that also follows from the file's content.
     #[test]
     fn an_advertisement_is_put_in_its_place() {
         for (class, places) in [(0, 0), (1, 1), (2, 1), (3, 0)] {

@@ -186,8 +186,8 @@ fn scalar(value: &Value) -> Result<String, String> {
     }
 }
 
-/// Percent-encodes all but unreserved characters, and reserved ones where they are permitted (RFC
-/// 6570 section 3.2.1).
+/// Percent-encodes all but unreserved characters and, if `reserved`, reserved ones (RFC 6570
+/// section 3.2.1).
 fn percent_encoded(text: &str, reserved: bool) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -42,7 +42,7 @@ pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
     })
 }
 
-/// NO_ERROR and H3_NO_ERROR.
+/// Returns whether the code is NO_ERROR or H3_NO_ERROR.
 fn is_no_error(code: u32) -> bool {
     matches!(code, 0 | 0x100)
 }
