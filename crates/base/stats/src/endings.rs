@@ -22,7 +22,7 @@ pub struct Endings {
 }
 
 impl Endings {
-    /// Counts of one interval.
+    /// Returns the counts of one interval.
     pub fn of(snapshot: &Snapshot) -> Endings {
         let mut statuses: Vec<(u16, u64)> = snapshot.status.seen().collect();
         statuses.sort_by_key(|(status, count)| (Reverse(*count), *status));

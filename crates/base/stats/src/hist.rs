@@ -220,8 +220,9 @@ impl Hist {
     }
 }
 
-/// Number of recordings of a histogram at or below a value; made by [`Hist::cumulative`]. Contains
-/// the lowest value of the zeros and of each bucket in use, and the recordings up to there.
+/// Numbers of recordings of a histogram at or below any value; made by [`Hist::cumulative`].
+/// Contains the lowest value of the zeros and of each bucket in use, and the recordings up to
+/// there.
 #[derive(Clone, Debug, Default)]
 pub struct Cumulative(Vec<(Nanos, u64)>);
 

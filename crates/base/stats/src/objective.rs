@@ -419,7 +419,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Returns the figures of a snapshot. `window`: divisor of its completions.
+    /// Returns the figures of a snapshot. `window`: time by which its completions are divided.
     pub fn new(snapshot: &Snapshot, window: Nanos) -> Figures {
         let fan_out = &snapshot.messages.fan_out;
         Figures {

@@ -50,8 +50,8 @@ pub(crate) struct CallbackState {
     pub(crate) going_away: bool,
     /// Streams begun on the connection.
     pub(crate) begun: u64,
-    /// True while a request is sent, so that sent bytes belong to it; otherwise they are counted
-    /// here, by stream.
+    /// True while a request is sent, so that sent bytes belong to it; otherwise they are counted in
+    /// `late`, by stream.
     pub(crate) asking: bool,
     /// The stream whose request was sent last, with all of its fields.
     pub(crate) sent_last: i32,

@@ -63,7 +63,7 @@ pub struct SessionSettings {
 }
 
 impl Default for SessionSettings {
-    /// Windows so large that they are no limit: a load is to find the server's.
+    /// Windows so large that they are no limit: a load test must find those of the server.
     fn default() -> SessionSettings {
         SessionSettings {
             stream_window: (1 << 30) - 1,

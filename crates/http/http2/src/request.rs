@@ -129,7 +129,7 @@ impl Request {
             .map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
     }
 
-    /// Positions of names and values.
+    /// Returns the text of all names and values, in which the fields are ranges.
     pub(crate) fn text(&self) -> &Arc<[u8]> {
         &self.text
     }

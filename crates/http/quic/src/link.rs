@@ -186,7 +186,7 @@ impl QuicLink {
         owed == 0
     }
 
-    /// A wait starts.
+    /// Handles the start of a wait; returns whether pending replies are due.
     pub(crate) fn pay(&mut self) -> Debt {
         match self.owes {
             0 => Debt::Paid,
@@ -659,7 +659,7 @@ impl QuicLink {
         }
     }
 
-    /// The endpoint can forget it.
+    /// Passes the remaining events to the endpoint, which then forgets the connection.
     pub(crate) fn forget(&mut self, endpoint: &mut Endpoint) {
         while let Some(event) = self.connection.poll_endpoint_events() {
             let last = event.is_drained();

@@ -184,7 +184,7 @@ impl<I: Io> Tunnels<I> {
         Ok(())
     }
 
-    /// Slot below of a connection that is not a tunnel.
+    /// Returns the underlying slot of a connection that is not a tunnel.
     fn direct(&self, slot: Slot) -> Option<Slot> {
         let tunnel = self.tunnels.get(slot as usize)?;
         (tunnel.stage == TunnelStage::Direct).then_some(tunnel.trunk)
@@ -528,7 +528,7 @@ impl<I: Io> Io for Tunnels<I> {
         }
     }
 
-    /// Those of the connection, with its last tunnel.
+    /// Returns the facts of the shared connection, for its last tunnel only.
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
         let tunnel = self.tunnels.get_mut(slot as usize)?;
         if let Some(facts) = tunnel.facts.take() {

@@ -145,7 +145,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Records a complete response; `class`: fault found in it.
+    /// Returns the end of a call with a complete response; `class`: fault found in it.
     #[inline]
     pub(crate) fn answered(facts: &ResponseFacts, class: Option<FailureClass>) -> End {
         let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };

@@ -60,7 +60,7 @@ pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the steps that `chosen` selects, in order. Passes each step to `told` when it is done.
+/// Runs the steps that `chosen` selects, in order. Passes each step to `report` when it is done.
 pub fn run_check(
     plan: &CheckPlan,
     chosen: &dyn Fn(&Step) -> bool,

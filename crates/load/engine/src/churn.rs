@@ -96,12 +96,13 @@ impl Storm {
         self.news.lost += 1;
     }
 
-    /// A connection was not lost, because its handshake was outstanding.
+    /// Records that a connection was not closed by the storm, because its handshake was
+    /// outstanding.
     pub(crate) fn spare(&mut self, slot: Slot) {
         self.spared.insert(slot);
     }
 
-    /// A connection was opened without a call.
+    /// Records that a connection was opened without a call.
     pub(crate) fn join(&mut self, slot: Slot) {
         self.joining.insert(slot);
     }

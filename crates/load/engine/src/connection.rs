@@ -167,7 +167,7 @@ impl Work {
         }
     }
 
-    /// Creates the state for connections to endpoints of this kind.
+    /// Sets the kind of endpoints that the state is for.
     pub(crate) fn of_kind(self, kind: EndpointKind) -> Work {
         Work { kind, ..self }
     }

@@ -16,7 +16,7 @@ const SEEN_MAX: usize = 200_000;
 /// Maximum number of broken links listed individually.
 const BROKEN_MAX: usize = 1_000;
 
-/// Bounds of a crawl.
+/// Start, bounds and header fields of a crawl.
 #[derive(Clone, Debug)]
 pub struct CrawlPlan {
     pub start: Url,
@@ -64,7 +64,7 @@ pub struct Crawl {
 }
 
 /// Crawls the site, level by level. Passes the number of requested and of known addresses to
-/// `told`.
+/// `report`.
 ///
 /// # Errors
 /// Fails for a header that cannot be sent.

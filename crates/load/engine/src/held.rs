@@ -67,7 +67,7 @@ pub struct WithHeldConnections<I> {
 }
 
 impl<I: Io> WithHeldConnections<I> {
-    /// Adds `count` connections, to each of `peers` in turn.
+    /// Wraps a driver; adds `count` connections, to each of `peers` in turn.
     pub fn new(io: I, count: u32, peers: Vec<Peer>, nodelay: bool) -> WithHeldConnections<I> {
         let facts = HeldFacts { wanted: count.into(), ..HeldFacts::default() };
         WithHeldConnections {

@@ -208,7 +208,7 @@ impl Journal {
         !self.in_warm_up(call.intended) && end.class.is_some_and(has_room)
     }
 
-    /// Begins a sample of a failed response. `start`: as far as it is known;
+    /// Begins a sample of a failed response. `begun`: its start, as far as it is known;
     /// [`Journal::end_sample`] adds the rest.
     #[cold]
     pub(crate) fn begin_sample(&mut self, call: &Call, end: &End, begun: SampleStart, now: Nanos) {
@@ -415,7 +415,7 @@ impl Journal {
         }
     }
 
-    /// Adds to a count of sessions due then: sessions of the warm-up do not count.
+    /// Returns the increment of a count for a session due then: 0 in the warm-up, otherwise 1.
     fn if_measured(&self, intended: Nanos) -> u64 {
         u64::from(!self.in_warm_up(intended))
     }

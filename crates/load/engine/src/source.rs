@@ -535,7 +535,7 @@ impl Source {
         self.session().is_some_and(|session| session.own_order)
     }
 
-    /// Notes that a failed call of the user will be retried.
+    /// Returns whether a failed call of the user will be retried.
     pub(crate) fn retries(&self, user: &User) -> bool {
         user.retries < RETRIES_MAX && self.session().is_some_and(|session| session.retry)
     }

@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(backlog(&line.replace(" 0A ", " 01 ")), None);
     }
 
-    /// Parses a message of the kernel about one socket.
+    /// Builds a message of the kernel about one socket.
     fn socket(state: u8, port: u16, waiting: u32, most: u32) -> Vec<u8> {
         let mut bytes = ((HEADER + MESSAGE) as u32).to_ne_bytes().to_vec();
         bytes.extend(BY_FAMILY.to_ne_bytes());

@@ -71,7 +71,7 @@ const FEW: usize = 64;
 /// Approximate number of turns in the mean.
 const TURNS: usize = 16;
 
-/// Number of packets that arrive together: large with thousands of connections.
+/// Mean number of packets that arrive together: large with thousands of connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Crowds {
     /// [`TURNS`] times the mean, so that a mean of few packets is not lost to rounding.

@@ -125,7 +125,7 @@ impl Tcb {
         cold.usage.full || self.cwnd < self.ssthresh && window < cold.usage.most.saturating_mul(2)
     }
 
-    /// Everything that could be sent was sent: records how far the congestion window is used.
+    /// Records how far the congestion window is used, after everything that could be sent was sent.
     fn note_usage(&mut self, c: &Context<'_>) {
         let una = self.snd_una;
         let nxt = self.snd_nxt;

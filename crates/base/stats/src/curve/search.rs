@@ -235,7 +235,7 @@ impl Search {
         Next::Try(Trial { level, long: false })
     }
 
-    /// Adds one long trial at a bound before the search ends there.
+    /// Returns the next step at a bound: one long trial, and then the end of the search.
     fn confirmed(&self, level: f64, end: TrialEnd) -> Next {
         let confirmed = self
             .tried

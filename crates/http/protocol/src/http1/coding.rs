@@ -92,7 +92,7 @@ impl Decoder {
         pushed
     }
 
-    /// The content has ended.
+    /// Handles the end of the content.
     ///
     /// # Errors
     /// Fails if the stream is not complete, or had failed before.

@@ -90,8 +90,8 @@ impl Hand {
             || self.shaking.holds()
     }
 
-    /// The server can read frames in 1-RTT packets once it has our last handshake messages, and
-    /// those in 0-RTT packets before.
+    /// Returns whether the server can read frames: in 1-RTT packets once it has our last handshake
+    /// messages, and before in 0-RTT packets.
     pub(super) fn speaks(&self) -> bool {
         let held = self.shaking.holds();
         self.spaces[NumberSpace::Data as usize].keys.is_some() && !held || self.early.is_some()
@@ -192,7 +192,7 @@ impl Hand {
         }
     }
 
-    /// The server has accepted or rejected early data: rejected data is sent again.
+    /// Handles the acceptance or rejection of early data: rejected data is sent again.
     fn settle_early(&mut self) {
         if self.early.is_none() {
             return;
@@ -210,7 +210,7 @@ impl Hand {
         self.ready.extend(lost.into_values().map(|one| one.frames));
     }
 
-    /// A response, or a part of it, has arrived.
+    /// Reports, once, that a part of a response arrived while our Finished was held back.
     pub(super) fn note_response(&mut self) {
         if self.shaking.holds() && !std::mem::replace(&mut self.shaking.reported, true) {
             self.report_frame(BEFORE_FINISHED, &[]);

@@ -134,12 +134,13 @@ impl InOrder {
         self.held
     }
 
-    /// The stream ends at this offset, and bytes missing before it will not arrive.
+    /// Records that the stream ends at this offset, and that bytes missing before it will not
+    /// arrive.
     pub(super) fn reach(&mut self, size: u64) {
         self.highest = self.highest.max(size);
     }
 
-    /// Used bytes of the stream's window.
+    /// Returns the number of used bytes of the stream's window.
     pub(super) fn highest(&self) -> u64 {
         self.highest
     }

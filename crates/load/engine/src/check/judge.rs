@@ -108,7 +108,7 @@ fn status(wanted: &[(u16, u16)], got: u16) -> Judged {
     Err(Difference::new("status", expected, got.to_string()))
 }
 
-/// Parts of a complete response, owned or borrowed.
+/// Compares a header field with its rule; several fields of the name are joined.
 fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn ValueSource) -> Judged {
     let values: Vec<Vec<u8>> =
         fields::all(head, name).map(|value| fields::unfold(value).into_owned()).collect();
@@ -123,7 +123,7 @@ fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn ValueSource
     }
 }
 
-/// Compares a response with all of its expectations.
+/// Compares a value with a rule; returns the expectation as text, and whether it is met.
 ///
 /// # Errors
 /// Fails if the rule's own text cannot be rendered.

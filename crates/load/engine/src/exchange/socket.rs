@@ -92,7 +92,7 @@ impl SocketVoice {
         self.head_max
     }
 
-    /// The upgrade.
+    /// Appends the upgrade request.
     pub(super) fn ask(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.talk.upgrade);
     }

@@ -125,7 +125,7 @@ impl Voice {
         }
     }
 
-    /// The peer has ended its side. `Ok`: this ends the response.
+    /// Handles the end of the peer's side. `Ok`: this ends the response.
     pub(super) fn receive_end(&mut self) -> Result<(), Trouble> {
         match self {
             Voice::Http1(reader) => reader.end_of_input().map_err(|error| misread(&error, &[])),

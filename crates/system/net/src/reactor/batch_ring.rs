@@ -86,7 +86,7 @@ impl BatchRing {
         Ok(BatchRing { ring, buffers, open: 0, broken: false, sleep })
     }
 
-    /// Registers files and queries the kernel's features.
+    /// Returns the handle that registers files and queries the kernel's features.
     pub fn submitter(&self) -> Submitter<'_> {
         self.ring.submitter()
     }
@@ -203,7 +203,7 @@ impl BatchRing {
         self.open == 0
     }
 
-    /// Returns whether the kernel no longer works with the ring.
+    /// Evaluates a submission; returns whether the kernel no longer works with the ring.
     fn is_refusal(&mut self, done: io::Result<usize>) -> bool {
         match done.map_err(|error| error.raw_os_error()) {
             // a sleep that was long enough, or interrupted; no memory, or no room for completions

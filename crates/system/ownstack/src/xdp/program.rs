@@ -132,7 +132,7 @@ impl Assembly {
         self.jump(JUMP_UNLESS_EQUAL_32, 5, number, label);
     }
 
-    /// Register 5 has the last 4 bytes of an address: computes its offset from the first.
+    /// Computes the offset of an address from the first one; register 5 contains its last 4 bytes.
     fn distance(&mut self, first: u32) {
         self.put(NETWORK_ORDER, 5, 0, 0, 32);
         self.put(SUBTRACT_32, 5, 0, 0, first as i32);

@@ -36,7 +36,7 @@ pub(super) struct StepState {
     pub(super) offer: Option<ClientOffer>,
 }
 
-/// Formats a message with its opcode.
+/// Returns a message after its opcode, as bytes.
 pub(super) fn heard(opcode: u8, payload: &[u8]) -> Vec<u8> {
     let mut heard = Vec::with_capacity(payload.len() + 1);
     heard.push(opcode);
