@@ -269,18 +269,16 @@ pub struct OutFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartTrouble {
     /// A name has no address; the resolver's own sentence.
-    Name {
-        host: String,
-        text: String,
-    },
+    Name { host: String, text: String },
     /// No socket can be bound to a local address.
     Bind(SystemError),
     /// More descriptors are needed than available.
     Descriptors,
     /// Ciphers, certificates or keys cannot be used.
     Tls(String),
-    /// Failed lookup of a script, `HOST:SERVICE REASON`; it uses no connection.
+    /// `HOST:SERVICE REASON` for a script's host without an address.
     Lookup(String),
+    /// `HOST:SERVICE REASON` for a script's host that accepts no connection.
     Connect(String),
     /// A script error: its name, the line, the message. Also during the run.
     Script(String),

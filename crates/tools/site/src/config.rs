@@ -117,7 +117,7 @@ pub struct Config {
     pub faults: Faults,
 }
 
-/// Option of [`Config::parse_option`].
+/// Option that [`Config::parse_option`] accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionInfo {
     pub name: &'static str,

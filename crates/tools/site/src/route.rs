@@ -62,13 +62,13 @@ pub(crate) enum Route {
     Auth,
     /// Page with Digest authentication; path and query as requested.
     Digest(String),
-    /// Returns a token for a name.
+    /// Page that returns a token for a name.
     Login {
         name: String,
     },
     /// Issues a token with this lifetime, as for OAuth client credentials.
     Token(Nanos),
-    /// Returns the name of a token.
+    /// Page that returns the name that a token was issued for.
     Me,
     /// Number of redirects left.
     Redirect(u64),

@@ -330,7 +330,7 @@ impl Governor {
         self.case_least = Nanos::ZERO;
     }
 
-    /// Sets this time for a case that has not sent anything yet, whatever the limit: the user
+    /// Sets this time as the minimum limit of a case that has not sent anything yet: the user
     /// requested it.
     pub fn lengthen_case(&mut self, span: Nanos) {
         self.case_least = span;
@@ -417,8 +417,8 @@ impl Governor {
         Ok(())
     }
 
-    /// Sends requests granted at an earlier instant. The grant is valid for a moment; after that,
-    /// requests are counted again.
+    /// Renews the grant of requests at an earlier instant. The grant is valid for a moment; after
+    /// that, requests are counted again.
     ///
     /// # Errors
     /// Fails with the instant from which they may be sent.

@@ -35,7 +35,7 @@ const FIELDS_MAX: usize = 128;
 const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
-/// Log of a connection.
+/// Settings, counters and log of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionLog(Rc<Inner>);
 

@@ -95,7 +95,7 @@ fn config(wanted: &Http3, early: Option<EarlyData>) -> Result<quinn::ServerConfi
 /// Sessions that can be resumed: more than clients of a test open at once.
 const SESSIONS_MAX: usize = 16_384;
 
-/// Session store that stores no sessions.
+/// Session store that claims to store sessions and returns none.
 #[derive(Debug)]
 struct Forgetful;
 

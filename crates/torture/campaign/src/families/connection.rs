@@ -19,7 +19,7 @@ const FIELD: usize = 500;
 /// Maximum growth of time relative to bytes; shorter times are ignored.
 const GROWTH_MAX: f64 = 2.0;
 const LONG_MIN: Nanos = Nanos::from_millis(50);
-/// Minimum time, in seconds, for a meaningful quotient.
+/// Times below this, in seconds, do not make a meaningful quotient.
 const NOTHING: f64 = 1e-6;
 
 /// Splits a valid request at every position: the parser's state must survive a read.

@@ -107,7 +107,7 @@ const KINDS: [PieceKind; 6] = [
     PieceKind::Action,
 ];
 
-/// Returns frames that reach one of the server's [`LIMITS`].
+/// Returns a piece whose frames test one of the server's [`LIMITS`].
 ///
 /// # Errors
 /// Fails for an unknown limit.
@@ -119,7 +119,7 @@ pub fn limit(name: &str, stream: u64) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// Sends the following pieces from another local port.
+/// Returns a piece after which pieces are sent from another local port.
 pub fn port() -> Vec<u8> {
     let mut out = Vec::new();
     streams::put_code(&mut out, PieceKind::Port, 0, None);

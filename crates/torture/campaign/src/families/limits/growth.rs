@@ -60,7 +60,7 @@ pub(super) struct Growth<'a> {
 }
 
 impl<'a> Growth<'a> {
-    /// Searches over bytes to send, doubling the amount.
+    /// Creates a search over bytes to send, doubling the amount.
     pub(super) fn of_bytes(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
         Growth {
             what,
@@ -76,7 +76,7 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// Searches over a number of items to send, doubling it.
+    /// Creates a search over a number of items to send, doubling it.
     pub(super) fn of_number(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
         let least = NUMBER_LEAST;
         Growth { unit: Unit::Count, least, ..Growth::of_bytes(what, most, shot) }
