@@ -33,7 +33,7 @@ pub fn parse_tokens(text: &str) -> Result<u32, ParseError> {
 }
 
 impl Plan {
-    /// Returns the interface of the language model whose streams all responses are.
+    /// Returns the interface of the language model, if all responses are its streams.
     pub fn model_api(&self) -> Option<ModelApi> {
         match self.measure.stream {
             Some(Streaming::Model(api)) => Some(api),

@@ -76,7 +76,7 @@ pub trait Files {
         Date::default()
     }
 
-    /// Returns a variable of the environment, where it is set.
+    /// Returns an environment variable, if it is set.
     fn variable(&self, _name: &str) -> Option<String> {
         None
     }

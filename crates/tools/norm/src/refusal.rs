@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Returns the status that a request is refused with; 0 when it is not.
+    /// Returns the status with which a request is refused; 0 if it is accepted.
     fn refused(method: &str, target: &str, version: Version, fields: &[(&str, &str)]) -> u16 {
         let mut request = Request::builder().method(method).uri(target).version(version);
         for (name, value) in fields {

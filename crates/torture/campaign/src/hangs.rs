@@ -46,7 +46,7 @@ impl HangsSeen {
         self.0.iter().take(most).cloned().collect()
     }
 
-    /// Returns the one of a case.
+    /// Returns the hung request of a case.
     pub(crate) fn of_case(&self, id: &str) -> Option<&HungRequest> {
         self.0.iter().find(|one| one.case == id)
     }

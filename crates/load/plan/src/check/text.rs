@@ -9,7 +9,7 @@ pub trait ValueSource {
     /// Returns a value; `None` if it does not exist, or not yet.
     fn value(&self, name: &str) -> Option<&str>;
 
-    /// Returns a regular expression that is already compiled.
+    /// Returns the compiled form of a regular expression, if there is one.
     fn pattern(&self, _text: &str) -> Option<Regex> {
         None
     }

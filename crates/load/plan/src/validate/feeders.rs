@@ -47,7 +47,8 @@ fn shortage_of(lane: &Plan, of_scenario: &str) -> Option<String> {
     })
 }
 
-/// Returns the number of users or sessions that will need a row, as far as the plan determines it.
+/// Returns the number of users or sessions that will need a row, with the noun for them, as far as
+/// the plan determines it.
 fn needed(lane: &Plan) -> Option<(u64, &'static str)> {
     match &lane.load {
         Load::Closed { users, .. } => {

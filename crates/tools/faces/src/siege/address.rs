@@ -122,7 +122,7 @@ impl Address {
         self.elsewhere(self.url.join(reference.trim()).ok()?)
     }
 
-    /// Returns a URL that this one refers to.
+    /// Returns the address of a URL that this one refers to.
     pub(super) fn elsewhere(&self, mut url: Url) -> Option<Address> {
         url.set_fragment(None);
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {

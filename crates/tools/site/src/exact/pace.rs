@@ -23,8 +23,8 @@ impl Pace {
         Pace { weak, began: None, requests: 0, in_work: Vec::new(), tokens, filled: Nanos::ZERO }
     }
 
-    /// Returns the status that a request at `now` is refused with, where the bucket has no token
-    /// for it.
+    /// Returns the status with which a request at `now` is refused, if the bucket has no token for
+    /// it.
     pub(super) fn limited(&mut self, now: Nanos) -> Option<u16> {
         let limit = self.weak.rate_limit?;
         let gained = (now - self.filled).as_secs_f64() * limit.per_s;

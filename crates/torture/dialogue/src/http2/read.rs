@@ -52,7 +52,7 @@ pub struct FrameSeen {
 }
 
 impl FrameSeen {
-    /// Returns the error code of RST_STREAM and of GOAWAY.
+    /// Returns the error code of RST_STREAM or GOAWAY.
     pub fn code(&self) -> Option<u32> {
         let at = match self.kind {
             RST_STREAM => 0,
