@@ -298,6 +298,8 @@ mod tests {
             ]),
             "F-01 F-02 F-05=F-01 S-11=F-01"
         );
+        // one that may have several causes is explained by a later one with a single cause
+        assert_eq!(merged(vec![nul("F-01", both), nul("F-02", encoded)]), "F-01=F-02 F-02");
         // a bad status line, whatever caused it
         let no_http = |id: &str, sent: &[u8], why: &str| {
             let mut row = row(id, Some(FailureKind::NoHttp), "x", sent);
@@ -336,6 +338,15 @@ mod tests {
             "F-13 S-53=F-13"
         );
         assert_eq!(merged(vec![lint(), because("S-53", refused, lacks("date"))]), "F-13 S-53");
+    }
+
+    #[test]
+    fn chance_silence_and_content_are_causes() {
+        let because = |id: &str, kind, cause: Cause| {
+            let mut row = row(id, kind, "x", b"DELETE /");
+            row.exchanges[0].judgement.cause = Some(cause);
+            row
+        };
         // whatever their texts say
         let lost = |id: &str| because(id, Some(FailureKind::Lost), Cause::Chance);
         assert_eq!(merged(vec![lost("F-01"), lost("F-16")]), "F-01 F-16=F-01");
@@ -354,8 +365,6 @@ mod tests {
         );
         let content = |id: &str| because(id, Some(FailureKind::Answer), Cause::HeadContent);
         assert_eq!(merged(vec![content("S-43"), content("S-46")]), "S-43=S-46 S-46");
-        // one that may have several causes is explained by a later one with a single cause
-        assert_eq!(merged(vec![nul("F-01", both), nul("F-02", encoded)]), "F-01=F-02 F-02");
     }
 
     #[test]
