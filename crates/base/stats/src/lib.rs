@@ -7,6 +7,7 @@ mod backends;
 mod blocks;
 mod cause;
 pub mod compare;
+mod counts;
 pub mod curve;
 pub mod diagnosis;
 mod doubt;
@@ -40,6 +41,7 @@ pub mod webmark;
 pub use backends::{BACKENDS_MAX, BACKENDS_OTHER, BackendTally, Backends, LoadFigure, LoadTally};
 pub use blocks::{BLOCKS_MIN, Block, Blocks};
 pub use cause::CauseId;
+pub use counts::Counts;
 pub use doubt::Doubt;
 pub use endings::{ENDINGS_STATUSES_MAX, Endings};
 pub use failed_responses::{FailedResponse, FailedResponses, SAMPLE_BYTES_MAX, SAMPLES_PER_KIND};
@@ -58,8 +60,8 @@ pub use scenario::ScenarioTally;
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};
 pub use slices::{SLICES_MAX, TargetSlices};
 pub use snapshot::{
-    Connections, Counts, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally,
-    TARGET_ROWS_MAX, TargetTally,
+    Connections, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally, TARGET_ROWS_MAX,
+    TargetTally,
 };
 pub use spread::{SPREAD_CLASSES, Spread};
 pub use streams::{
