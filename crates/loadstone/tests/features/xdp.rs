@@ -249,7 +249,9 @@ fn threads_have_addresses_and_sockets_of_their_own() {
                     let done = whole(&report, "/outcomes/succeeded");
                     assert_eq!(done.to_string(), calls, "{link} {mode} {words:?}");
                     assert_eq!(whole(&report, "/stack/refused"), 0, "{link} {mode} {words:?}");
-                    assert_eq!(whole(&report, "/stack/resets_sent"), 0, "{report}");
+                    // a busy server repeats segments, also of connections that are closed by then
+                    let repeated = whole(&report, "/stack/duplicate");
+                    assert!(whole(&report, "/stack/resets_sent") <= repeated, "{report}");
                 }
             }
         }
