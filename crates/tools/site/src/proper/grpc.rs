@@ -28,6 +28,10 @@ const REPLIES_MAX: u32 = 1_000_000;
 const SERVING: [u8; 2] = [8, 1];
 const CHAT: &str = "/loadstone.v1.Echo/Chat";
 const HEALTH: &str = "/grpc.health.v1.Health/Check";
+/// Services whose health is known; the empty name is the server's.
+const SERVICES: [&str; 2] = ["", "loadstone.v1.Echo"];
+/// Maximum size of one message, as in other servers.
+const MESSAGE_MAX: usize = 4 << 20;
 
 static SCHEMA: LazyLock<Option<Schema>> = LazyLock::new(|| {
     let read = |name: &str| (name == "echo.proto").then(|| ECHO.to_owned());
@@ -56,6 +60,12 @@ struct SayReply {
     text: String,
     #[prost(uint32, tag = "2")]
     number: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct HealthCheckRequest {
+    #[prost(string, tag = "1")]
+    service: String,
 }
 
 /// Messages of a response, each at its time, followed by the status.
@@ -284,55 +294,122 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     if path == CHAT {
         return conversation(request, Some(0));
     }
-    let gzip = request.headers().get("grpc-encoding").is_some_and(|it| it.as_bytes() == b"gzip");
+    let encoding = request.headers().get("grpc-encoding").map(HeaderValue::as_bytes);
+    let gzip = match encoding {
+        None | Some(b"identity") => false,
+        Some(b"gzip") => true,
+        Some(_) => return unknown_encoding(),
+    };
     let mut incoming = request.into_body();
     let mut held = common.hold();
+    let mut prefixes = Prefixes::default();
     while let Some(Ok(frame)) = incoming.frame().await {
         let Ok(data) = frame.into_data() else { continue };
-        if held.len() + data.len() as u64 > common.body_max || !held.push(&data) {
+        let too_long = held.len() + data.len() as u64 > common.body_max || !held.push(&data);
+        if too_long || prefixes.exceed(held.bytes()) {
             return refused(Code::ResourceExhausted, "the messages are too long");
         }
     }
+    let answer =
+        messages(held.bytes(), gzip, common.body_max).and_then(|messages| answer(&path, &messages));
+    answer.unwrap_or_else(|code| {
+        let why = match code {
+            Code::ResourceExhausted => "the messages are too long",
+            Code::Unimplemented => "there is no such method, or it takes one message",
+            Code::NotFound => "there is no such service",
+            _ => "the request is not a message of this method",
+        };
+        refused(code, why)
+    })
+}
+
+/// Returns the response to the messages of a call.
+///
+/// # Errors
+/// Fails if the method does not exist, or takes other messages, or another number of them.
+fn answer(path: &str, messages: &[Vec<u8>]) -> Result<Response<PageBody>, Code> {
     if path == HEALTH {
-        return reply(GrpcReplies::fixed(prefixed(&SERVING)));
+        let HealthCheckRequest { service } = decoded(only(messages)?)?;
+        return match SERVICES.contains(&service.as_str()) {
+            true => Ok(reply(GrpcReplies::fixed(prefixed(&SERVING)))),
+            false => Err(Code::NotFound),
+        };
     }
-    let requests = match requests(held.bytes(), gzip, common.body_max) {
-        Ok(requests) => requests,
-        Err(code @ Code::ResourceExhausted) => return refused(code, "the messages are too long"),
-        Err(code) => return refused(code, "the request is not a message of this method"),
-    };
-    let first = requests.first().cloned().unwrap_or_default();
-    let failed = first.status != 0;
-    match path.strip_prefix("/loadstone.v1.Echo/") {
-        Some("Say") if requests.len() != 1 => refused(Code::Internal, "one message is expected"),
-        Some("Say") => reply(GrpcReplies::new(u32::from(!failed), first.text.clone(), &first)),
-        Some("Repeat") => reply(GrpcReplies::new(first.count, first.text.clone(), &first)),
-        Some("Collect") => {
-            let texts: Vec<&str> = requests.iter().map(|request| request.text.as_str()).collect();
-            reply(GrpcReplies::new(1, texts.join(" "), &first))
+    let replies = match path.strip_prefix("/loadstone.v1.Echo/") {
+        Some("Say") => {
+            let request: SayRequest = decoded(only(messages)?)?;
+            let failed = request.status != 0;
+            GrpcReplies::new(u32::from(!failed), request.text.clone(), &request)
         }
-        _ => refused(Code::Unimplemented, &format!("there is no method {path}")),
+        Some("Repeat") => {
+            let request: SayRequest = decoded(only(messages)?)?;
+            GrpcReplies::new(request.count, request.text.clone(), &request)
+        }
+        Some("Collect") => {
+            let all = messages.iter().map(|message| decoded(message));
+            let all = all.collect::<Result<Vec<SayRequest>, Code>>()?;
+            let texts: Vec<&str> = all.iter().map(|request| request.text.as_str()).collect();
+            GrpcReplies::new(1, texts.join(" "), &all.first().cloned().unwrap_or_default())
+        }
+        _ => return Err(Code::Unimplemented),
+    };
+    Ok(reply(replies))
+}
+
+/// Returns the message of a method that takes exactly one.
+fn only(messages: &[Vec<u8>]) -> Result<&[u8], Code> {
+    match messages {
+        [message] => Ok(message),
+        _ => Err(Code::Unimplemented),
     }
 }
 
-/// Returns the messages of a request.
+fn decoded<T: Message + Default>(message: &[u8]) -> Result<T, Code> {
+    T::decode(message).map_err(|_| Code::Internal)
+}
+
+/// Lengths that the prefixes announce while the messages arrive.
+#[derive(Default)]
+struct Prefixes {
+    /// Offset of the next prefix.
+    at: usize,
+}
+
+impl Prefixes {
+    /// Returns whether a message is announced that is longer than [`MESSAGE_MAX`].
+    fn exceed(&mut self, body: &[u8]) -> bool {
+        while let Some(([_, length @ ..], _)) =
+            body.get(self.at..).and_then(<[u8]>::split_first_chunk::<PREFIX_BYTES>)
+        {
+            let length = u32::from_be_bytes(*length) as usize;
+            if length > MESSAGE_MAX {
+                return true;
+            }
+            self.at += PREFIX_BYTES + length;
+        }
+        false
+    }
+}
+
+/// Returns the messages of a request, decompressed.
 ///
 /// # Errors
 /// Fails if the request is malformed, or its messages have more than `most` bytes after
 /// decompression.
-fn requests(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<SayRequest>, Code> {
-    let (mut all, mut left) = (Vec::new(), most);
+fn messages(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<Vec<u8>>, Code> {
+    let mut all = Vec::new();
+    let mut left = most;
     while !body.is_empty() {
-        let bad = Code::InvalidArgument;
+        let bad = Code::Internal;
         let ([flag, length @ ..], rest) = body.split_first_chunk::<PREFIX_BYTES>().ok_or(bad)?;
         let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| bad)?;
         let message = rest.get(..length).ok_or(bad)?;
         all.push(match flag {
-            0 => SayRequest::decode(message).map_err(|_| bad)?,
+            0 => message.to_vec(),
             1 if gzip => {
                 let inflated = inflated(message, left)?;
                 left -= inflated.len() as u64;
-                SayRequest::decode(&*inflated).map_err(|_| bad)?
+                inflated
             }
             _ => return Err(bad),
         });
@@ -348,7 +425,7 @@ fn requests(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<SayRequest>, C
 fn inflated(message: &[u8], most: u64) -> Result<Vec<u8>, Code> {
     let mut out = Vec::new();
     let mut decoder = flate2::read::GzDecoder::new(message).take(most.saturating_add(1));
-    decoder.read_to_end(&mut out).map_err(|_| Code::InvalidArgument)?;
+    decoder.read_to_end(&mut out).map_err(|_| Code::Internal)?;
     if out.len() as u64 > most { Err(Code::ResourceExhausted) } else { Ok(out) }
 }
 
@@ -365,6 +442,14 @@ fn conversation(request: Request<Upload>, chat: Option<u32>) -> Response<PageBod
 fn refused(code: Code, message: &str) -> Response<PageBody> {
     let mut response = headed(PageBody::Whole(Bytes::new()));
     response.headers_mut().extend(trailers(u32::from(code.number()), message));
+    response
+}
+
+/// Returns the response to a request in an encoding other than those that it names.
+fn unknown_encoding() -> Response<PageBody> {
+    let mut response = refused(Code::Unimplemented, "unknown grpc-encoding");
+    let known = HeaderValue::from_static("identity,gzip");
+    response.headers_mut().insert(HeaderName::from_static("grpc-accept-encoding"), known);
     response
 }
 
@@ -395,9 +480,37 @@ mod tests {
     #[test]
     fn the_limit_holds_for_all_compressed_messages_together() {
         let most = 10_000;
-        assert_eq!(requests(&zipped(3, 3_000), true, most).unwrap().len(), 3);
-        assert_eq!(requests(&zipped(4, 3_000), true, most), Err(Code::ResourceExhausted));
-        assert_eq!(requests(&zipped(1, 3_000), false, most), Err(Code::InvalidArgument));
-        assert_eq!(requests(&zipped(1, 3_000)[..9], true, most), Err(Code::InvalidArgument));
+        assert_eq!(messages(&zipped(3, 3_000), true, most).unwrap().len(), 3);
+        assert_eq!(messages(&zipped(4, 3_000), true, most), Err(Code::ResourceExhausted));
+        assert_eq!(messages(&zipped(1, 3_000), false, most), Err(Code::Internal));
+        assert_eq!(messages(&zipped(1, 3_000)[..9], true, most), Err(Code::Internal));
+    }
+
+    #[test]
+    fn an_announced_length_is_refused_before_the_message_arrives() {
+        let mut prefixes = Prefixes::default();
+        let mut body = prefixed(b"abc");
+        assert!(!prefixes.exceed(&body[..6]));
+        body.extend([0, 0, 0x40, 0, 0]);
+        assert!(!prefixes.exceed(&body));
+        let mut prefixes = Prefixes::default();
+        body.truncate(8);
+        body.extend([0, 0xff, 0xff, 0xff, 0xff]);
+        assert!(!prefixes.exceed(&body[..12]));
+        assert!(prefixes.exceed(&body));
+    }
+
+    #[test]
+    fn health_checks_take_one_message_and_name_a_service() {
+        let code = |messages: &[&[u8]]| {
+            let messages: Vec<Vec<u8>> = messages.iter().map(|bytes| bytes.to_vec()).collect();
+            answer(HEALTH, &messages).map(drop)
+        };
+        assert_eq!(code(&[b""]), Ok(()));
+        assert_eq!(code(&[b"\x0a\x11loadstone.v1.Echo"]), Ok(()));
+        assert_eq!(code(&[b"\x0a\x01x"]), Err(Code::NotFound));
+        assert_eq!(code(&[b"\x0a\x01\xff"]), Err(Code::Internal));
+        assert_eq!(code(&[]), Err(Code::Unimplemented));
+        assert_eq!(code(&[b"", b""]), Err(Code::Unimplemented));
     }
 }
