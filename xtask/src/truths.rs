@@ -305,7 +305,8 @@ fn torture(
     let list: Vec<&str> = cases.iter().copied().collect();
     let mut torture = tool.torture();
     torture.args(["--json", "-", "--only", &list.join(",")]);
-    for (option, path) in [("--post", &subject.post), ("--big", &subject.big)] {
+    let paths = [("--post", &subject.post), ("--big", &subject.big), ("--ws-path", &subject.ws)];
+    for (option, path) in paths {
         if let Some(path) = path {
             torture.args([option, path]);
         }

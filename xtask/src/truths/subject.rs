@@ -57,6 +57,11 @@ pub(crate) struct Subject {
     /// The same in HTTP/3, which needs TLS.
     #[serde(default)]
     pub(crate) http3: bool,
+    /// The server is tested with gRPC calls of its health check.
+    #[serde(default)]
+    grpc: bool,
+    /// Path of a WebSocket that echoes messages.
+    pub(crate) ws: Option<String>,
     #[serde(default)]
     file: Vec<Page>,
     #[serde(default)]
@@ -93,6 +98,8 @@ pub(crate) fn range() -> Subject {
         chain: false,
         http2: false,
         http3: false,
+        grpc: false,
+        ws: None,
         file: Vec::new(),
         truth: Vec::new(),
     }
@@ -180,7 +187,11 @@ impl Subject {
         start.current_dir(&dir).env("HOME", &dir);
         running.spawn(&mut start, &log)?;
         running.wait(port)?;
-        let scheme = if self.tls { "https" } else { "http" };
+        let scheme = match (self.grpc, self.tls) {
+            (true, _) => "grpc",
+            (false, true) => "https",
+            (false, false) => "http",
+        };
         running.url = format!("{scheme}://127.0.0.1:{port}{}", self.page);
         Ok(running)
     }
