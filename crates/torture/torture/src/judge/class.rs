@@ -46,6 +46,7 @@ use units::{Nanos, quoted};
 /// | `acknowledged:N` | HTTP/2: this many of our SETTINGS were acknowledged |
 /// | `announced:NAME,N` | the server's SETTINGS have at least this value, as `MAX_FRAME_SIZE,16384` |
 /// | `last-plain` | the last final response is that of a plain GET |
+/// | `one-plain` | one of the final responses is that of a plain GET |
 /// | `first-data:N` | HTTP/2: the first DATA had at most this many bytes |
 /// | `stands` | HTTP/2: no GOAWAY, and the connection stays open |
 /// | `pong` | HTTP/2: the PING after everything else was acknowledged |
@@ -146,7 +147,7 @@ impl Mask {
 /// A word without an argument: its name, what a server should do, and whether it holds.
 type Plainly = (&'static str, &'static str, fn(&Talk, &Plain) -> bool);
 
-const WORDS: [Plainly; 32] = [
+const WORDS: [Plainly; 33] = [
     ("goaway", "end the connection with GOAWAY and an error", |talk, _| http2::named(talk)),
     ("reject", "refuse it with 4xx, 501 or 505, or close the connection", rejected),
     ("answered", "answer", |talk, _| first(talk).is_some()),
@@ -171,6 +172,9 @@ const WORDS: [Plainly; 32] = [
     }),
     ("last-plain", "answer the last request as a plain GET", |talk, plain| {
         own(talk).last().is_some_and(|answer| plain.is(answer))
+    }),
+    ("one-plain", "answer one of the requests as a plain GET", |talk, plain| {
+        own(talk).iter().any(|answer| plain.is(answer))
     }),
     ("not-longer", "send little more than the page", |talk, plain| {
         own_bytes(talk) <= plain.body_len + plain.body_len / 10 + 1024
