@@ -502,6 +502,8 @@ mod tests {
 
     #[test]
     fn health_checks_take_one_message_and_name_a_service() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _entered = runtime.enter();
         let code = |messages: &[&[u8]]| {
             let messages: Vec<Vec<u8>> = messages.iter().map(|bytes| bytes.to_vec()).collect();
             answer(HEALTH, &messages).map(drop)
