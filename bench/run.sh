@@ -13,6 +13,7 @@
 # H2LOAD3=h2load: an h2load that speaks HTTP/3, where there is one (README.md tells how it is built).
 # GCANNON=gcannon: a client on io_uring, where there is one.
 # LOADSTONE_BIN=target/dist/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
+# PACE_SECS=5, and the numbers of calls below: the raw file has all of them as facts.
 # The peers are those of ./peers.sh install; one that is not installed is left out and said so.
 export LOADSTONE_STORE=none
 set -uo pipefail
@@ -24,6 +25,9 @@ GCANNON=${GCANNON:-gcannon}
 LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/dist/loadstone}")
 export RAW=${RAW:-$WORK/bench-$(date +%Y%m%d-%H%M%S).tsv}
 MEMORY_ROUNDS=3 PACE_SECS=${PACE_SECS:-5}
+# Calls of a run of HTTP/2 (1, 10, 100 streams; over TLS) and HTTP/3 (1, 10, 100 streams; a connection each).
+N1=${N1:-200000} N10=${N10:-1000000} N100=${N100:-1500000} NTLS=${NTLS:-400000}
+N31=${N31:-200000} N310=${N310:-300000} N3100=${N3100:-300000} N3C=${N3C:-6000}
 # pace 2,000/s has a budget; the other rates are there to be seen
 PACE_RATES="1000 2000 5000 10000 20000 50000" PACE_BUDGET=2000 PACE_ROUNDS=3
 
@@ -51,8 +55,9 @@ facts() {
   command -v k6 >/dev/null && fact k6 "$(k6 version 2>&1 | head -1)"
   command -v "$H2LOAD3" >/dev/null && fact h2load-http3 "$("$H2LOAD3" --version 2>&1 | head -1)"
   fact congestion "$(cat /proc/sys/net/ipv4/tcp_congestion_control), but in tables whose name ends with another one"
-  fact pace "clients scheduled by ${REALTIME[*]:-the ordinary policy}"
+  fact pace "runs of $PACE_SECS s, clients scheduled by ${REALTIME[*]:-the ordinary policy}"
   fact rounds "$ROUNDS of $SECS s, $CONNS connections; server on core $SRV_CORE, client on core $CLI_CORE or the server's"
+  fact calls "http2-1 $N1, http2-10 $N10, http2-100 $N100, http2-tls $NTLS, http3-1 $N31, http3-10 $N310, http3-100 $N3100, http3-connect $N3C"
 }
 
 # Of a server that does not count: the client made CALLS calls, and the meter's figures are of all of them.
@@ -132,7 +137,7 @@ rounds() { # table tools...
   local table=$1 round i tool; shift; local tools=("$@")
   LIMIT=$((SECS + 6))
   # the table reno: only the tools that its budgets compare
-  [ -z "${CONGESTION:-}" ] || read -ra tools <<<"$(grep -xE 'bare|wrk|loadstone|own' < <(printf '%s\n' "$@") | tr '\n' ' ')"
+  [ -z "${CONGESTION:-}" ] || mapfile -t tools < <(printf '%s\n' "$@" | grep -xE 'bare|wrk|loadstone|own')
   for tool in "${tools[@]}"; do command_of "$table" "$tool" || note "$table: $tool is not installed, left out"; done
   for round in $(seq "$ROUNDS"); do
     for ((i = 0; i < ${#tools[@]}; i++)); do
@@ -184,14 +189,14 @@ http2() {
   command -v nghttpd >/dev/null || { note "http2: nghttpd is not installed (nghttp2-server)"; return; }
   start_nghttpd; SRV=$NGHTTPD CORE=$SRV_CORE
   local url=http://127.0.0.1:$NGPORT/hw
-  multiplexed http2-1 "$url" 1 "${N1:-200000}" h2load loadstone
-  multiplexed http2-10 "$url" 10 "${N10:-1000000}" h2load loadstone
-  multiplexed http2-100 "$url" 100 "${N100:-1500000}" h2load loadstone
+  multiplexed http2-1 "$url" 1 "$N1" h2load loadstone
+  multiplexed http2-10 "$url" 10 "$N10" h2load loadstone
+  multiplexed http2-100 "$url" 100 "$N100" h2load loadstone
 }
 
 http2_tls() {
   local url=$S2$REQ streams; SRV=$NGX CORE=$CLI_CORE
-  for streams in 1 10 100; do multiplexed "http2-tls-$streams" "$url" "$streams" "${NTLS:-400000}" h2load loadstone; done
+  for streams in 1 10 100; do multiplexed "http2-tls-$streams" "$url" "$streams" "$NTLS" h2load loadstone; done
 }
 
 # Memory of a connection: peak of many less that of few, each with a call under way.
@@ -221,12 +226,12 @@ http3() {
   pid=$!; STARTED+=("$pid"); sleep 0.5
   SRV=$pid CORE=$CLI_CORE
   local url=https://127.0.0.1:$port/bytes/13
-  multiplexed http3-1 "$url" 1 "${N31:-200000}" h2load-http3 loadstone-http3
-  multiplexed http3-10 "$url" 10 "${N310:-300000}" h2load-http3 loadstone-http3
-  multiplexed http3-100 "$url" 100 "${N3100:-300000}" h2load-http3 loadstone-http3
+  multiplexed http3-1 "$url" 1 "$N31" h2load-http3 loadstone-http3
+  multiplexed http3-10 "$url" 10 "$N310" h2load-http3 loadstone-http3
+  multiplexed http3-100 "$url" 100 "$N3100" h2load-http3 loadstone-http3
   # A connection for each call. h2load opens all that it is given, and a thousand handshakes at once overflow the
   # site's socket: what is lost then is sent again after a second, by either program. So it opens 12 each 20 ms, 600 a second.
-  multiplexed http3-connect "$url" 1 "${N3C:-6000}" h2load-connect loadstone-connect
+  multiplexed http3-connect "$url" 1 "$N3C" h2load-connect loadstone-connect
   kill "$pid"
 }
 

@@ -87,7 +87,7 @@ pub(crate) fn findings(tree: &Tree) -> Vec<Finding> {
 /// Runs `cargo xtask tidy`.
 ///
 /// # Errors
-/// Fails if the tree cannot be read, or something was found.
+/// Fails if the tree cannot be read, or if anything was found.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let tree = Tree::read(root)?;
     let found = findings(&tree);

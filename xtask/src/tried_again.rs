@@ -10,8 +10,10 @@ use std::process::Command;
 
 /// More failed tests than this are not a matter of chance.
 const TESTS_MAX: usize = 4;
+/// Part of cargo's message about a test program that ended otherwise than with failed tests.
+const CRASHED: &str = "process didn't exit successfully: ";
 
-/// How the tests of one command ended.
+/// Result of the tests of one command.
 pub(crate) struct Ended {
     pub(crate) result: anyhow::Result<()>,
     /// The command for the failed tests alone, and their names.
@@ -27,7 +29,8 @@ impl Ended {
     /// `printed` is the output of `command`, a `cargo test` without arguments for the tests.
     pub(crate) fn of(command: &Command, result: anyhow::Result<()>, printed: &str) -> Ended {
         let names = failed_in(printed);
-        let failed = (result.is_err() && !names.is_empty()).then(|| {
+        let repeatable = !names.is_empty() && !printed.contains(CRASHED);
+        let failed = (result.is_err() && repeatable).then(|| {
             let mut alone = same(command);
             alone.args(["--", "--exact"]).args(&names);
             (alone, names)
@@ -77,12 +80,12 @@ fn all_passed(names: &[String], printed: &str) -> bool {
     names.iter().all(|name| printed.lines().any(|line| ended(line, "ok") == Some(name)))
 }
 
-/// The name in a line such as `test a::b ... ok`.
+/// Returns the name in a line such as `test a::b ... ok`.
 fn ended<'a>(line: &'a str, how: &str) -> Option<&'a str> {
     line.strip_prefix("test ")?.strip_suffix(how)?.strip_suffix(" ... ")
 }
 
-/// A command with the same program, arguments, environment and folder.
+/// Returns a command with the same program, arguments, environment and folder.
 fn same(command: &Command) -> Command {
     let mut copy = Command::new(command.get_program());
     copy.args(command.get_args());
@@ -127,7 +130,9 @@ mod tests {
     #[test]
     fn crashes_and_many_failures_are_not_repeated() {
         let passes = "echo 'test a ... ok'";
-        repeat(vec![ran(passes, "error: signal: 11\n")]).unwrap_err();
+        let crash = format!("Caused by:\n  {CRASHED}`a` (signal: 11)\n");
+        repeat(vec![ran(passes, &crash)]).unwrap_err();
+        repeat(vec![ran(passes, &format!("test a ... FAILED\n{crash}"))]).unwrap_err();
         let many: String = (0..=TESTS_MAX).map(|n| format!("test t{n} ... FAILED\n")).collect();
         repeat(vec![ran(passes, &many)]).unwrap_err();
     }

@@ -118,7 +118,7 @@ fn ours(mut words: Vec<String>) -> Option<Vec<OsString>> {
     (!left_out).then(|| words.into_iter().map(|word| named(word).into()).collect())
 }
 
-/// A classic tool's command line, by its first word after the program's name.
+/// Returns whether it is a classic tool's command line, by the first word after the program's name.
 fn starts_a_face(argv: &[OsString]) -> bool {
     argv.get(1)
         .and_then(|word| word.to_str())

@@ -1,4 +1,4 @@
-//! The command line of every command, and its conversion to a plan. This module opens no sockets
+//! The command line of every command, and its conversion to a plan. This crate opens no sockets
 //! and reads files only through a [`plan::FileSource`].
 #![forbid(unsafe_code)]
 

@@ -300,7 +300,7 @@ impl<R: SharedRows> SharedOptions<R> {
         Ok(plan)
     }
 
-    /// Takes values from the plan of these options. None of them names a file, so nothing can fail.
+    /// Takes values from the plan of these options. No option names a file, so this cannot fail.
     pub fn of<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
         take(self.planned().expect("values that their options took"))
     }

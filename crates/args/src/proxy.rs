@@ -20,8 +20,8 @@ struct FoundProxy {
 /// names a proxy. Returns a note for the user.
 ///
 /// # Errors
-/// Fails for a variable that is not a proxy; hosts of one plan that go different ways; a plan that
-/// cannot go through a proxy.
+/// Fails for a variable that is not a proxy; hosts of one plan that need different routes; a plan
+/// that cannot use a proxy.
 pub fn use_environment(plan: &mut Plan, outputs: &Outputs) -> Result<Option<String>, UsageError> {
     if !outputs.proxy_open {
         return Ok(None);

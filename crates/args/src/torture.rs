@@ -130,9 +130,6 @@ pub struct TortureWhat {
     /// Print what would be sent and where, without sending anything
     #[arg(long)]
     pub dry_run: bool,
-    /// The target is called over gRPC.
-    #[arg(skip)]
-    pub grpc: bool,
     #[command(flatten)]
     pub(super) insecure: SharedOptions<Insecure>,
     #[command(flatten)]

@@ -79,7 +79,7 @@ impl Source {
         found
     }
 
-    /// Returns the names of the macros called and the attributes set: line, `todo!` or `#[ignore]`.
+    /// Returns the line and name of each macro call and attribute, such as `todo!` or `#[ignore]`.
     pub(super) fn marks(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         walk(&self.tokens, &mut |trees| {

@@ -77,8 +77,8 @@ impl PathFacts {
         self.kinds.iter().map(|kind| kind.up.lost() + kind.down.lost()).sum()
     }
 
-    /// Returns the share of handshakes of which it loses the SYN or its answer, 0..=1: the mean
-    /// over the clients.
+    /// Returns the share of handshakes whose SYN or SYN-ACK it loses, 0..=1: the mean over the
+    /// clients.
     pub fn handshake_loss(&self) -> f64 {
         let clients: f64 = self.kinds.iter().map(|kind| f64::from(kind.clients)).sum();
         let both = |kind: &PathKind| 1.0 - (1.0 - kind.up.loss()) * (1.0 - kind.down.loss());

@@ -250,9 +250,10 @@ fn noise(blocks: &[Block]) -> f64 {
     t * (squares / freedom).sqrt() * unit_error(blocks)
 }
 
-/// Returns (t of the test + t of four in five)·s·(standard error for s = 1), with s from runs of
-/// both. The test's level is divided among the figures like Bonferroni's among the square root of
-/// their number, because they are correlated. Comparisons of a family are not.
+/// Returns the detectable difference: (t of the test + t for a power of 80 %)·s·(standard error for
+/// s = 1), with s from runs of both sides. The test's level is divided by the square root of the
+/// number of figures, not by the number (Bonferroni), because the figures are correlated.
+/// Comparisons of a family are not, so it is divided by their number.
 fn detectable(blocks: &[Block], figures: usize, family: usize) -> f64 {
     let (squares, freedom) = spread(blocks, &[|block| &block.before, |block| &block.after]);
     let level = (1.0 - CONFIDENCE) / (figures.max(1) as f64).sqrt() / family.max(1) as f64;

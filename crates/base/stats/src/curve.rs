@@ -111,8 +111,8 @@ impl Span {
         (!self.low.is_nan() && !self.high.is_nan()).then_some((self.low, self.high))
     }
 
-    /// Returns whether it has only an upper end, because no lower load was measured. False for a
-    /// load of 0, below which there is none.
+    /// Returns whether the interval has no lower end because no lower load was measured. False for
+    /// a load of 0, the lowest possible.
     pub fn is_open_below(&self) -> bool {
         self.at > 0.0 && self.low <= 0.0
     }

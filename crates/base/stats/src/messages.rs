@@ -111,7 +111,7 @@ impl MessageTally {
         *self.violations.entry(text).or_default() += count;
     }
 
-    /// The messages of an interval; `None` without messages.
+    /// Returns the messages of an interval; `None` without messages.
     pub fn interval(&self) -> Option<SecondMessages> {
         let SocketCounts { sent, received, .. } = self.counts;
         let gap_p99 = self.gap.quantile(0.99);

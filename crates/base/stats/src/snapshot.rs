@@ -654,8 +654,8 @@ impl Recorder {
         }
     }
 
-    /// Records that a message of a stream, due at `due`, was released. `held_back`: earlier ones
-    /// wait for the peer.
+    /// Records that a message of a stream, due at `due`, was released. `held_back`: earlier
+    /// messages still wait for the peer.
     pub fn message_released(&mut self, held_back: bool, due: Nanos) {
         if !self.in_warm_up(due) {
             self.now.streams.sent += 1;

@@ -150,7 +150,8 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     u64::try_from(number.times(times)).map_err(|_| bad("it is too large"))
 }
 
-/// `25%`, or a fraction such as `0.25`, as 0..=1. A bare `1` is refused: it could be 1 % or all.
+/// Parses `25%`, or a fraction such as `0.25`, to 0..=1. A bare `1` is refused: it could be 1 % or
+/// all.
 ///
 /// # Errors
 /// Fails for other text, and above 100 %.
@@ -172,8 +173,9 @@ pub fn parse_share(text: &str) -> Result<f64, ParseError> {
     Ok(share)
 }
 
-/// The number before a percent sign as a share. The decimal point is moved in the text: 99.9 / 100
-/// in binary is a little above 0.999, and the rank that ceil(q·n) asks for would be one too high.
+/// Returns the number before a percent sign as a share. The decimal point is moved in the text:
+/// 99.9 / 100 in binary is a little above 0.999, and the rank that ceil(q·n) asks for would be one
+/// too high.
 pub fn parse_percent(percent: &str) -> Option<f64> {
     plain_number(percent, "e-2")
 }

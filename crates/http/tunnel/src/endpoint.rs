@@ -16,7 +16,7 @@ pub(crate) enum TunnelStage {
     Admitted,
     /// Its stream is open; the response may be outstanding.
     Open,
-    /// It is no tunnel, but a connection below.
+    /// Not a tunnel: an underlying connection.
     Direct,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum TunnelEnd {
     Failed(FailureClass),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct TunnelEndpoint {
     pub(crate) stage: TunnelStage,
     pub(crate) peer: Peer,

@@ -7,7 +7,8 @@
 //!
 //! A connection counts as connected once a stream for it may be opened: the connect time includes
 //! TCP, TLS and the server's SETTINGS if it is the first of its trunk. TLS belongs to the trunk.
-//! Connections to other peers than [`Peer::Tunnel`] pass unchanged, as those of a journey's requests.
+//! Connections to peers other than [`Peer::Tunnel`] pass unchanged, as those of a journey's
+//! requests.
 //! Not supported: connections that are opened for a user with its own TLS sessions.
 #![forbid(unsafe_code)]
 
@@ -128,9 +129,9 @@ impl<I: Io> Tunnels<I> {
             trunk.as_ref().is_some_and(|trunk| trunk.takes(&tunnel.peer, &tunnel.options, most))
         };
         let index = match self.trunks.iter().position(fits) {
-            Some(index) => index,
+            Some(index) => index as Slot,
             None => self.open_trunk(slot)?,
-        } as Slot;
+        };
         if let Some(trunk) = self.trunk(index) {
             trunk.waiting.push_back(slot);
         }
@@ -152,8 +153,10 @@ impl<I: Io> Tunnels<I> {
         opened.inspect_err(|_| self.free.push(index)).map(|()| index)
     }
 
-    fn open_trunk(&mut self, slot: Slot) -> Result<usize, IoError> {
-        let TunnelEndpoint { peer, options, .. } = self.tunnels[slot as usize].clone();
+    fn open_trunk(&mut self, slot: Slot) -> Result<Slot, IoError> {
+        let tunnel = &self.tunnels[slot as usize];
+        let peer = tunnel.peer.clone();
+        let options = tunnel.options.clone();
         let Peer::Tunnel { to, name } = &peer else {
             return Err(IoError::Failed(FailureClass::OtherIo));
         };
@@ -170,13 +173,17 @@ impl<I: Io> Tunnels<I> {
         self.trunks[index as usize] = Some(trunk);
         self.mark(index);
         self.opened += 1;
-        Ok(index as usize)
+        Ok(index)
     }
 
     /// Opens a connection that is not a tunnel.
-    fn open_direct(&mut self, slot: Slot) -> Result<(), IoError> {
-        let TunnelEndpoint { peer, options, .. } = self.tunnels[slot as usize].clone();
-        let index = self.open_below(&peer, &options)?;
+    fn open_direct(
+        &mut self,
+        slot: Slot,
+        peer: &Peer,
+        options: &OpenOptions,
+    ) -> Result<(), IoError> {
+        let index = self.open_below(peer, options)?;
         self.direct[index as usize] = Some(slot);
         let tunnel = &mut self.tunnels[slot as usize];
         tunnel.stage = TunnelStage::Direct;
@@ -216,11 +223,7 @@ impl<I: Io> Tunnels<I> {
     fn rehome(&mut self) {
         while let Some(slot) = self.homeless.pop() {
             if let Err(error) = self.place(slot) {
-                let class = match error {
-                    IoError::Failed(class) => class,
-                    IoError::WouldBlock => FailureClass::OtherIo,
-                };
-                self.end(slot, TunnelEnd::Failed(class), None);
+                self.end(slot, TunnelEnd::Failed(class_of(error)), None);
             }
         }
     }
@@ -344,12 +347,8 @@ impl<I: Io> Tunnels<I> {
                 return self.fail(index, &failure);
             }
             Err(error) => {
-                let class = match error {
-                    IoError::Failed(class) => class,
-                    IoError::WouldBlock => FailureClass::OtherIo,
-                };
                 // received bytes are read first
-                trunk.unwritable = Some(TrunkFailure::new(class, io.why(index)));
+                trunk.unwritable = Some(TrunkFailure::new(class_of(error), io.why(index)));
                 return self.unread.push(index);
             }
         };
@@ -437,6 +436,14 @@ impl<I: Io> Tunnels<I> {
     }
 }
 
+/// Returns the class of an error that ends a connection.
+fn class_of(error: IoError) -> FailureClass {
+    match error {
+        IoError::Failed(class) => class,
+        IoError::WouldBlock => FailureClass::OtherIo,
+    }
+}
+
 impl<I: Io> Io for Tunnels<I> {
     fn now(&mut self) -> Nanos {
         self.io.now()
@@ -449,7 +456,7 @@ impl<I: Io> Io for Tunnels<I> {
         }
         self.tunnels[index] = TunnelEndpoint::new(peer, options);
         if !matches!(peer, Peer::Tunnel { .. }) {
-            return self.open_direct(slot);
+            return self.open_direct(slot, peer, options);
         }
         self.place(slot)?;
         self.rehome();

@@ -286,10 +286,8 @@ impl Trunk {
             |why: &str| Err(TrunkFailure::new(FailureClass::UpgradeRefused, Some(why.to_owned())));
         match self.session.accepts_tunnels() {
             None => Ok(()),
-            Some(false) => {
-                no("the server does not accept WebSocket over HTTP/2: its SETTINGS lack \
-                               ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3)")
-            }
+            Some(false) => no("the server does not accept WebSocket over HTTP/2: its SETTINGS \
+                               lack ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3)"),
             Some(true) if self.session.capacity() == 0 => {
                 no("the server allows no streams on an HTTP/2 connection")
             }

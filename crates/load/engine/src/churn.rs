@@ -190,7 +190,7 @@ mod tests {
         assert!(storm.breaks_out(now));
         storm.lose();
         (1..3).for_each(|slot| storm.spare(slot));
-        // a handshake completes, and another one fails: neither is a return
+        // one handshake completes and another fails: neither counts as a reconnect
         storm.open(1, now);
         assert!(!storm.end(2, Some(SocketClose::Refused)));
         // no port was left

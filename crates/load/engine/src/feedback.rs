@@ -594,7 +594,7 @@ impl Feedback {
         self.people.user(user).map(|person| person.id)
     }
 
-    /// Value of the field Authorization with the token of the user's calls.
+    /// Returns the value of Authorization with the token of the user's calls.
     pub(crate) fn token(&mut self, user: u32) -> Option<&str> {
         let id = self.user_id(user);
         self.tokens.as_mut()?.authorization(id)

@@ -9,6 +9,7 @@ use protocol::http1::fields;
 use protocol::http1::request::basic_authorization;
 use sample::TokenFacts;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::Nanos;
@@ -95,14 +96,17 @@ impl TokenCopies {
         TokenCopies { tokens, parts: parts.to_vec(), copies: BTreeMap::new() }
     }
 
-    /// Value of the field Authorization for a user's request; `None` if there is no token.
+    /// Returns the value of Authorization for a user's request; `None` if there is no token.
     pub(crate) fn authorization(&mut self, user: Option<u64>) -> Option<&str> {
-        let user = user.filter(|_| self.tokens.per_user);
-        if !self.copies.contains_key(&user) {
-            let published = self.tokens.published(self.row(user))?;
-            self.copies.insert(user, TokenCopy { published, version: 0, value: None });
-        }
-        let copy = self.copies.get_mut(&user)?;
+        let TokenCopies { tokens, parts, copies } = self;
+        let user = user.filter(|_| tokens.per_user);
+        let copy = match copies.entry(user) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let published = tokens.published(row(parts, user))?;
+                new.insert(TokenCopy { published, version: 0, value: None })
+            }
+        };
         let version = copy.published.version.load(Ordering::Acquire);
         if version != copy.version {
             copy.version = version;
@@ -114,14 +118,14 @@ impl TokenCopies {
     /// Notes that the server answered 401 to a request sent at this instant.
     pub(crate) fn refuse(&self, user: Option<u64>, sent: Nanos, now: Nanos) {
         let user = user.filter(|_| self.tokens.per_user);
-        self.tokens.refuse(self.row(user), sent, now);
+        self.tokens.refuse(row(&self.parts, user), sent, now);
     }
+}
 
-    /// Rows are the users of this machine in ascending order.
-    fn row(&self, user: Option<u64>) -> usize {
-        let below = |id| self.parts.iter().map(|part| part.count_of(id)).sum::<u64>();
-        user.map_or(0, |id| usize::try_from(below(id)).unwrap_or(usize::MAX))
-    }
+/// Returns the row of a user's token. Rows are the users of this machine in ascending order.
+fn row(parts: &[Share], user: Option<u64>) -> usize {
+    let below = |id| parts.iter().map(|part| part.count_of(id)).sum::<u64>();
+    user.map_or(0, |id| usize::try_from(below(id)).unwrap_or(usize::MAX))
 }
 
 /// One token, and its renewal.
@@ -195,7 +199,7 @@ impl Tokens {
         state.held.resize_with(count, || HeldToken::none(Arc::default()));
     }
 
-    /// Value of the field Authorization with the first token; `None` if there is no token.
+    /// Returns the value of Authorization with the first token; `None` if there is no token.
     pub fn authorization(&self) -> Option<Arc<str>> {
         self.state().held.first()?.value.clone()
     }

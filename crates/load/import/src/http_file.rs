@@ -108,7 +108,7 @@ impl DraftReader<'_> {
         match comment.split_whitespace().next().unwrap_or_default() {
             "@no-log" | "@note" | "@title" => {}
             "@prompt" => {
-                let why = "there is no prompt for the value; set it as @name = value in the file";
+                let why = "prompts are not supported; set the value as @name = value in the file";
                 self.draft.left_out.add(line, comment, why);
             }
             "@no-cookie-jar" => self.draft.settings.no_cookies = true,

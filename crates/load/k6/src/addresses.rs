@@ -17,7 +17,7 @@ pub(crate) struct Subnet {
     bits: u32,
 }
 
-/// An address as a number, and the number of its bits.
+/// Returns an address as a number, and its number of bits.
 fn number(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
@@ -25,7 +25,7 @@ fn number(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// The address of a number, in the family of `like`.
+/// Returns the address with this number, in the family of `like`.
 fn address(number: u128, like: IpAddr) -> IpAddr {
     match like {
         IpAddr::V4(_) => Ipv4Addr::from(number as u32).into(),
@@ -54,7 +54,7 @@ impl Subnet {
         width == others && (ours ^ theirs).checked_shr(ignored).unwrap_or(0) == 0
     }
 
-    /// First and last address. Those of the network and of broadcasts are left out.
+    /// Returns the first and last address, without the network and broadcast addresses.
     fn ends(&self) -> (u128, u128) {
         let (start, width) = number(self.address);
         let mask = u128::MAX.checked_shr(128 - (width - self.bits)).unwrap_or(0);
@@ -81,7 +81,7 @@ pub struct AddressOptions {
     /// By the ends of names, for `*.example.com`.
     host_ends: Vec<(String, HostAddress)>,
     blacklist: Vec<Subnet>,
-    /// Names all of whose addresses are in the blacklist.
+    /// Names whose addresses are all in the blacklist.
     refused: Mutex<BTreeSet<String>>,
 }
 
@@ -96,17 +96,18 @@ impl AddressOptions {
     /// Reads the pairs of `hosts` and the ranges of `blacklistIPs`.
     ///
     /// # Errors
-    /// Fails if one of them is invalid; the text states why.
+    /// Fails if one of them is invalid, with the name of the option and the reason.
     pub(crate) fn read(
         hosts: &[(String, String)],
         blacklist: &[String],
-    ) -> Result<AddressOptions, String> {
+    ) -> Result<AddressOptions, (&'static str, String)> {
         let mut all = AddressOptions::default();
         for (name, text) in hosts {
             let port = text.parse::<SocketAddr>().ok();
             let ip = port.map_or_else(|| text.trim_matches(['[', ']']).parse(), |it| Ok(it.ip()));
             let ip = ip.map_err(|_| {
-                format!("\"{text}\" is not an address; write {name}: '192.0.2.1' or '192.0.2.1:80'")
+                let fix = format!("write {name}: '192.0.2.1' or '192.0.2.1:80'");
+                ("hosts", format!("\"{text}\" is not an address; {fix}"))
             })?;
             let to = HostAddress { ip, port: port.map(|it| it.port()) };
             let name = name.to_ascii_lowercase();
@@ -115,10 +116,11 @@ impl AddressOptions {
                 None => drop(all.hosts.insert(name, to)),
             }
         }
-        // the longest end applies
+        // the longest matching end applies
         all.host_ends.sort_by_key(|(end, _)| std::cmp::Reverse(end.len()));
-        all.blacklist =
-            blacklist.iter().map(|text| Subnet::parse(text)).collect::<Result<_, _>>()?;
+        let ranges: Result<Vec<Subnet>, String> =
+            blacklist.iter().map(|text| Subnet::parse(text)).collect();
+        all.blacklist = ranges.map_err(|why| ("blacklistIPs", why))?;
         Ok(all)
     }
 
@@ -126,7 +128,8 @@ impl AddressOptions {
         !(self.hosts.is_empty() && self.host_ends.is_empty() && self.blacklist.is_empty())
     }
 
-    /// The error of a host that the blacklist refuses: `None` for a name before its look-up.
+    /// Returns the error for a host that the blacklist refuses; `None` for a name before its
+    /// lookup.
     pub(crate) fn refusal(&self, host: &str, port: u16) -> Option<String> {
         if self.blacklist.is_empty() {
             return None;
@@ -220,7 +223,7 @@ mod tests {
         assert_eq!(at("a.test", 80).as_deref(), Some("[2001:db8::1]:90"));
         assert_eq!(at("a.eu.test", 80).as_deref(), Some("[2001:db8::2]:80"));
         assert_eq!(at("test", 80), None);
-        let why = AddressOptions::read(&pairs(&[("a", "b")]), &[]).unwrap_err();
+        let (_, why) = AddressOptions::read(&pairs(&[("a", "b")]), &[]).unwrap_err();
         assert!(why.contains("\"b\" is not an address; write a:"), "{why}");
     }
 

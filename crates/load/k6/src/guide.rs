@@ -78,7 +78,7 @@ struct Member {
     waits: Waits,
     /// The end of the pause under way.
     wake: Nanos,
-    /// When the next request may begin, by the option `rps`.
+    /// Instant at which the next request may begin, by the option `rps`.
     slot: Option<Nanos>,
     /// WebSockets by number.
     sockets: BTreeMap<u32, MemberSocket>,
@@ -88,7 +88,7 @@ struct Member {
     first_lane: u32,
     /// Number of calls in flight.
     in_flight: usize,
-    /// How often it has looked for the start of the test.
+    /// Number of times that it checked for the start of the test.
     rechecks: u32,
     /// Its connections end before its next iteration.
     must_disconnect: bool,
@@ -495,8 +495,8 @@ impl Member {
         self.call_step(Template { lane, ..Template::on_socket(url, payload, call) })
     }
 
-    /// Forgets the WebSockets that the script has no use for any more: an iteration may open any
-    /// number of them in turn.
+    /// Forgets the WebSockets that the script no longer uses: an iteration may open any number of
+    /// them in turn.
     fn forget_closed_sockets(&mut self) {
         let Some(vu) = &self.vu else { return };
         let open = vu.context().sockets.borrow();

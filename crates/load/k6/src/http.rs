@@ -298,8 +298,16 @@ impl RequestChain {
             None => None,
         };
         let group = context.group.borrow().clone();
-        let (hops, challenged, refusal, sent) = (0, false, None, Vec::new());
-        Ok(RequestChain { ask, hop, group, most, hops, challenged, refusal, sent })
+        Ok(RequestChain {
+            ask,
+            hop,
+            group,
+            most,
+            hops: 0,
+            challenged: false,
+            refusal: None,
+            sent: Vec::new(),
+        })
     }
 
     /// Returns the host of the next request.
@@ -571,8 +579,8 @@ fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
     }
 }
 
-/// Returns the error and code of a URL that `blockHostnames` or `blacklistIPs` excludes. Patterns of names are
-/// exact, or like `*.example.com`.
+/// Returns the error and code of a URL that `blockHostnames` or `blacklistIPs` excludes. Patterns
+/// of names are exact, or like `*.example.com`.
 fn refusal(options: &Options, url: &Url) -> Option<(String, u32)> {
     let host = url.host_str().unwrap_or_default();
     let blocks = |pattern: &&String| match pattern.strip_prefix('*') {
@@ -587,7 +595,7 @@ fn refusal(options: &Options, url: &Url) -> Option<(String, u32)> {
     options.addresses.refusal(host, port).map(|why| (why, BLACKLISTED_ADDRESS))
 }
 
-/// A message as `httpDebug` logs it.
+/// Returns a message as `httpDebug` logs it.
 fn shown_message(head: &[u8], body: &[u8], debug: HttpDebug) -> String {
     let head = String::from_utf8_lossy(head);
     match debug {

@@ -180,6 +180,7 @@ impl PlannedScript {
             all.push("handleSummary(): loadstone k6 run calls it; here --json FILE".to_owned());
         }
         let options = &self.test.options().json;
+        let unset = [json!(null), json!(false), json!(0), json!({}), json!([]), json!("")];
         for (name, instead) in [
             ("noConnectionReuse", "give --close"),
             ("insecureSkipTLSVerify", "give --insecure"),
@@ -194,7 +195,6 @@ impl PlannedScript {
             ("tlsCipherSuites", "give --ciphers"),
             ("tlsAuth", "give --cert and --key"),
         ] {
-            let unset = [json!(null), json!(false), json!(0), json!({}), json!([]), json!("")];
             if options.get(name).is_some_and(|value| !unset.contains(value)) {
                 all.push(format!("option {name}: {instead}"));
             }

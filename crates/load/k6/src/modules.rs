@@ -220,7 +220,7 @@ fn native_text(name: &str, exports: &[&str]) -> String {
 /// Maximum number of names that a CommonJS file exports to modules.
 const EXPORTS_MAX: usize = 10_000;
 
-/// A module that exports what a CommonJS file exports. The file runs now: its names must be known
+/// Returns a module with the exports of a CommonJS file. The file runs now: its names must be known
 /// before the module is linked.
 fn common_js_text(ctx: &Ctx<'_>, key: &str) -> Result<String, Error> {
     let load: Function<'_> = ctx.globals().get("__k6_load_file")?;
@@ -275,7 +275,7 @@ impl Loader for ModuleTexts {
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>, Error> {
         let mut text = text(&self.0, name).map_err(|why| Error::new_loading_message(name, why))?;
-        if !crate::scan::is_module(&text) {
+        if !self.0.is_module(name, &text) {
             text = common_js_text(ctx, name)?.into();
         }
         crate::bytecode::declare(ctx, &self.0, name, &text)
@@ -290,7 +290,7 @@ pub(crate) fn required(program: &Program, from: &str, name: &str) -> Result<Vec<
         ModuleRef::Library(name) => ["module".to_owned(), format!("jslib:{name}")],
         ModuleRef::File(path) => {
             let text = program.text(&path)?;
-            let kind = if crate::scan::is_module(&text) { "module" } else { "file" };
+            let kind = if program.is_module(&path, &text) { "module" } else { "file" };
             [kind.to_owned(), path]
         }
     };

@@ -182,16 +182,14 @@ impl Layers {
             ["avg", "min", "med", "max", "p(90)", "p(95)"].map(str::to_owned).to_vec()
         });
         let system = reader.strings("systemTags");
-        let (addresses, local_addresses) = (reader.addresses(), reader.local_addresses());
-        let (tls, dns) = (reader.tls(), reader.dns());
         Options {
-            addresses: Arc::new(addresses),
-            local_addresses,
+            addresses: Arc::new(reader.addresses()),
+            local_addresses: reader.local_addresses(),
+            tls: reader.tls(),
+            dns: reader.dns(),
             rps: reader.count("rps").filter(|rate| *rate > 0).map(|rate| rate as f64),
             disconnects: reader.flag("noVUConnectionReuse"),
             http_debug: reader.http_debug(),
-            tls,
-            dns,
             scenarios,
             thresholds,
             no_setup: reader.flag("noSetup"),

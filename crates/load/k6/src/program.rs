@@ -42,6 +42,8 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     read: ReadFile,
     texts: Mutex<BTreeMap<String, Result<SourceText, String>>>,
+    /// Kinds of texts by key: true for modules, false for CommonJS.
+    modules: Mutex<BTreeMap<String, bool>>,
     blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
     /// Compiled modules by key; `None` if a module cannot be compiled.
     codes: Mutex<BTreeMap<String, Option<Arc<Vec<u8>>>>>,
@@ -89,6 +91,7 @@ impl Program {
             env,
             read,
             texts: Mutex::default(),
+            modules: Mutex::default(),
             blobs: Mutex::default(),
             codes: Mutex::default(),
             schemas: Mutex::default(),
@@ -136,7 +139,7 @@ impl Program {
 
     /// Returns whether the script is a CommonJS file rather than a module.
     pub(crate) fn is_common_js(&self) -> bool {
-        self.text(&self.entry).is_ok_and(|text| !crate::scan::is_module(&text))
+        self.text(&self.entry).is_ok_and(|text| !self.is_module(&self.entry, &text))
     }
 
     pub fn options(&self) -> Option<&Options> {
@@ -167,6 +170,12 @@ impl Program {
             false => written.clone(),
         };
         Ok(SourceText { written, run })
+    }
+
+    /// Returns whether the text of a key is a module; it is examined for the first user.
+    pub(crate) fn is_module(&self, key: &str, text: &str) -> bool {
+        let mut modules = locked(&self.modules);
+        *modules.entry(key.to_owned()).or_insert_with(|| crate::scan::is_module(text))
     }
 
     /// Returns the bytecode of a module, compiled for the first user that needs it.

@@ -79,7 +79,7 @@ pub struct Test {
     pub(crate) created: AtomicU64,
     pub(crate) teardown_failed: Mutex<Option<u8>>,
     may_stop: bool,
-    /// When the next request may begin, by the option `rps`.
+    /// Instant at which the next request may begin, by the option `rps`.
     next_slot: AtomicU64,
 }
 
@@ -179,8 +179,7 @@ impl Test {
     pub(crate) fn next_slot(&self, now: Nanos) -> Nanos {
         let every = Nanos::from_secs_f64(self.options().rps.map_or(0.0, |rate| 1.0 / rate));
         let after = |next: u64| Some(next.max(now.0).saturating_add(every.0));
-        let (set, get) = (Ordering::AcqRel, Ordering::Acquire);
-        let reserved = self.next_slot.fetch_update(set, get, after);
+        let reserved = self.next_slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, after);
         Nanos(reserved.unwrap_or(0).max(now.0))
     }
 

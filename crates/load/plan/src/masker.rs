@@ -304,8 +304,8 @@ fn unchunked(mut coded: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(content)
 }
 
-/// Content of a plan, such as a body or a message, with `mask` in place of the values whose names
-/// indicate a secret. References to values of a journey remain.
+/// Returns content of a plan, such as a body or a message, with `mask` in place of the values whose
+/// names indicate a secret. References to values of a journey remain.
 pub(crate) fn mask_content(content: &[u8], mask: &str) -> Vec<u8> {
     let mut masked = Vec::with_capacity(content.len());
     for chunk in content.utf8_chunks() {
@@ -354,8 +354,8 @@ fn named_values(text: &str) -> Vec<Range<usize>> {
         let start = at + 1 + (rest.len() - rest.trim_start_matches([' ', '\t']).len());
         let value = &text[start..];
         // after a host, as in `session-api:8080`
-        let may_be_host = !NEVER_HOSTS.iter().any(|word| name.to_ascii_lowercase().contains(word));
-        if mark == ":" && !quoted && start == at + 1 && starts_with_port(value) && may_be_host {
+        let like_port = mark == ":" && !quoted && start == at + 1 && starts_with_port(value);
+        if like_port && may_be_host(name) {
             continue;
         }
         let range = if let Some(inside) = value.strip_prefix("\\\"") {
@@ -373,6 +373,12 @@ fn named_values(text: &str) -> Vec<Range<usize>> {
         }
     }
     all
+}
+
+/// Returns whether a name that indicates a secret may be the name of a host.
+fn may_be_host(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    !NEVER_HOSTS.iter().any(|word| name.contains(word))
 }
 
 /// Returns whether a text starts with a port, which is at most 65,535.

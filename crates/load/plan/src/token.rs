@@ -82,7 +82,7 @@ impl Plan {
         }
     }
 
-    /// Number of tokens in use at once on a machine that has these parts of the load.
+    /// Returns the number of tokens in use at once on a machine with these parts of the load.
     pub fn token_count_of(&self, parts: &[Share]) -> u32 {
         let all = self.token_count();
         if !self.token.per_user {

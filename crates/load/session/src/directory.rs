@@ -19,7 +19,7 @@ impl Directory for SystemResolver {
     }
 }
 
-/// The same, with the rules of guides.
+/// The system's resolver, with the plan's rules and the address rules of guides.
 #[derive(Debug)]
 struct RuledResolver(Arc<Plan>, Arc<dyn AddressRules>);
 
@@ -38,7 +38,7 @@ impl Directory for RuledResolver {
     }
 }
 
-/// The endpoint of a URL whose host has this address.
+/// Returns the endpoint of a URL whose host has this address.
 fn at_address(
     plan: &Plan,
     url: &Url,

@@ -4,7 +4,7 @@ use net::reactor::Reactor;
 use plan::Plan;
 use tunnel::{TunnelTerms, Tunnels};
 
-/// How a plan's WebSockets share connections.
+/// Settings by which a plan's WebSockets share connections.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedConnections {
     settings: http2::SessionSettings,

@@ -146,7 +146,7 @@ fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -
     Ok(Endpoint { key, peers, tls_name, tunnel, absolute: via.is_some() && !secure })
 }
 
-/// The endpoint of WebSockets that share HTTP/2 connections, which have TLS themselves.
+/// Returns the endpoint of WebSockets that share HTTP/2 connections, which use TLS themselves.
 fn over_http2(key: String, peers: Vec<Peer>, name: Option<&String>) -> Endpoint {
     let peers = peers.into_iter().map(|to| Peer::Tunnel { to: Box::new(to), name: name.cloned() });
     Endpoint { key, peers: peers.collect(), tls_name: None, tunnel: None, absolute: false }

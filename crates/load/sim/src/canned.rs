@@ -228,7 +228,7 @@ pub fn canned_worker(
     per_connection: Option<u32>,
     response: CannedResponse,
 ) -> (engine::Worker, Canned) {
-    let mut plan = closed_plan(64, plan::Think::None, calls);
+    let mut plan = closed_plan(PAGE, 64, plan::Think::None, calls);
     plan.connection.pipeline = pipeline;
     plan.connection.calls = per_connection;
     let response = match response {
@@ -245,7 +245,7 @@ pub fn canned_worker(
 /// # Panics
 /// Panics like [`calls_against`].
 pub fn canned_thinkers(users: u32, pause: Nanos, calls: u64) -> (engine::Worker, Canned) {
-    worker_of(closed_plan(users, plan::Think::Fixed(pause), calls), PLAIN, users as usize)
+    worker_of(closed_plan(PAGE, users, plan::Think::Fixed(pause), calls), PLAIN, users as usize)
 }
 
 /// Returns a worker whose 64 users make `calls` calls to a list of ten URLs, and its world: the
@@ -254,14 +254,16 @@ pub fn canned_thinkers(users: u32, pause: Nanos, calls: u64) -> (engine::Worker,
 /// # Panics
 /// Panics like [`calls_against`].
 pub fn canned_list(calls: u64) -> (engine::Worker, Canned) {
-    let mut plan = closed_plan(64, plan::Think::None, calls);
+    let mut plan = closed_plan(PAGE, 64, plan::Think::None, calls);
     let url = |row: u32| format!("http://127.0.0.1:18080/{row}/01234567").parse();
     plan.targets = (0..10).map(|row| plan::TargetPlan::new(url(row).expect("a URL"))).collect();
     worker_of(plan, PLAIN, 64)
 }
 
-fn closed_plan(users: u32, think: plan::Think, calls: u64) -> plan::Plan {
-    let mut plan = crate::plan_for("http://127.0.0.1:18080/hw");
+const PAGE: &str = "http://127.0.0.1:18080/hw";
+
+pub(crate) fn closed_plan(url: &str, users: u32, think: plan::Think, calls: u64) -> plan::Plan {
+    let mut plan = crate::plan_for(url);
     plan.load = plan::Load::Closed { users, think, session: None };
     plan.stop.duration = None;
     plan.stop.requests = Some(calls);

@@ -1,8 +1,9 @@
 //! WebSockets whose server echoes every message at once: they count the worker's own cost of a
 //! message, and its memory of an idle connection.
 
+use crate::canned::closed_plan;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
-use plan::{Load, MaskRule, Plan, Think};
+use plan::{MaskRule, Plan, Think};
 use sample::SocketFacts;
 use std::sync::Arc;
 use units::Nanos;
@@ -110,11 +111,7 @@ impl Io for EchoSockets {
 }
 
 fn plan_of(users: u32, calls: u64) -> Plan {
-    let mut plan = crate::plan_for("ws://127.0.0.1:18080/ws");
-    plan.load = Load::Closed { users, think: Think::None, session: None };
-    plan.stop.duration = None;
-    plan.stop.requests = Some(calls);
-    plan
+    closed_plan("ws://127.0.0.1:18080/ws", users, Think::None, calls)
 }
 
 fn worker_of(plan: Plan, slots: u32) -> (engine::Worker, EchoSockets) {
@@ -126,8 +123,8 @@ fn worker_of(plan: Plan, slots: u32) -> (engine::Worker, EchoSockets) {
     (engine::Worker::new(Arc::new(setup), 0, None), io)
 }
 
-/// A worker that sends `calls` messages of 64 bytes on 64 WebSockets, each after the echo of the
-/// one before, and its world.
+/// Returns a worker that sends `calls` messages of 64 bytes on 64 WebSockets, each after the echo
+/// of the one before, and its world.
 ///
 /// # Panics
 /// Panics if the plan cannot be prepared, which its constants exclude.
@@ -138,7 +135,7 @@ pub fn canned_messages(calls: u64) -> (engine::Worker, EchoSockets) {
     worker_of(plan, 64)
 }
 
-/// A worker that holds `users` WebSockets and sends a ping on each twice, and its world.
+/// Returns a worker that holds `users` WebSockets and sends a ping on each twice, and its world.
 ///
 /// # Panics
 /// Panics like [`canned_messages`].

@@ -106,7 +106,7 @@ fn a_single_stall_is_seen_in_full() {
 }
 
 /// Returns the server of the truth test, in virtual time: 10 ms for each response, frozen for 500
-/// ms every 2 s. The 10,000 calls due in 5 s meet two freezes; the arithmetic is in
+/// ms every 2 s. The 10,000 calls due in 5 s encounter two freezes; the arithmetic is in
 /// bench/README.md.
 fn freezing() -> Box<Queue> {
     let stall = Stall {

@@ -1,5 +1,5 @@
 //! Account of an agent: its reports and, if it is lost, the counts that replace them. The schedule
-//! determines how many arrivals were due on it at any instant, so none is missed.
+//! determines how many arrivals were due on the agent at any instant, so all are counted.
 
 use engine::{Owed, Share};
 use stats::Counts;

@@ -56,7 +56,6 @@ pub(super) fn for_target(args: &TortureArgs, url: &Url) -> Result<TortureArgs, F
         )));
     }
     what.speak(Spoken::Http2);
-    what.grpc = true;
     Ok(args)
 }
 
@@ -74,7 +73,8 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
         return Err(unknown(name));
     }
     let frames = what.spoken().has_frames();
-    let version = if what.grpc { GRPC_VERSION } else { what.spoken().version() };
+    let grpc = args.url.as_ref().is_some_and(is_grpc);
+    let version = if grpc { GRPC_VERSION } else { what.spoken().version() };
     let spoken = |case: &Case| case.version_spoken() == version;
     if let Some(name) =
         what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && spoken(case)))
@@ -82,7 +82,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
         let other = all.iter().find(|case| named(case, name)).map_or("1.1", Case::version_spoken);
         return Err(Failure::usage(match other {
             GRPC_VERSION => format!("{name} needs gRPC: write the URL as grpc://host:port"),
-            _ if what.grpc => format!(
+            _ if grpc => format!(
                 "{name} is not a case of gRPC: name cases of group {GRPC}, or write the URL as \
                 http://…"
             ),
@@ -118,8 +118,8 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
     if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
-            "{} selects no case: stress cases need --press, and --quick runs B, F, G, H, J, M, Q, S, \
-            U and V only",
+            "{} selects no case: stress cases need --press, and --quick runs B, F, G, H, J, M, Q, \
+            S, U and V only",
             units::quoted(name)
         )));
     }

@@ -46,7 +46,7 @@ fn as_http(url: &Url) -> Url {
 /// Target with the addresses of its name.
 #[derive(Debug)]
 pub(super) struct Reached {
-    /// The URL that is requested; that of gRPC in its HTTP form.
+    /// Requested URL; for gRPC, in its HTTP form.
     pub(super) url: Url,
     pub(super) target: TestTarget,
     /// Hosts; the first is tested.

@@ -195,8 +195,8 @@ fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
     each.into_iter().flatten().collect()
 }
 
-/// Returns the imported requests. Of a HAR, only those to the first request's server are included,
-/// because a page uses other servers too; logins are included on request.
+/// Returns the imported requests. From a HAR, only those to the first request's server are
+/// included, because a page uses other servers too; logins are included on request.
 fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recording {
     let Recording { requests, mut left_out } = recording;
     let site = requests.first().map(|first| first.url.origin());

@@ -78,7 +78,7 @@ impl TraceRow {
         let cell = |place: usize| cells.get(place).copied().unwrap_or_default();
         let tokens = |place: usize| {
             // failed requests have no count in published traces
-            if cell(place).is_empty() && place < cells.len() {
+            if cells.get(place).is_some_and(|it| it.is_empty()) {
                 return Ok(0);
             }
             let count = cell(place).parse::<f64>().ok().filter(|it| it.fract() == 0.0);

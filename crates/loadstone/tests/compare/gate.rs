@@ -12,8 +12,8 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SHORT.iter().chain(more).copied().collect()
 }
 
-/// 60 ms differs from 1 ms even on a busy machine. Six blocks are enough for two bounds where each
-/// shows it; a block with a run that was disturbed does not.
+/// 60 ms differs from 1 ms even on a busy machine. Six blocks are enough for two bounds if each
+/// block shows the difference; a block with a disturbed run does not.
 #[test]
 fn a_slower_server_fails() {
     let (quick, slow) = (Site::start(&[("delay", "1ms")]), Site::start(&[("delay", "60ms")]));

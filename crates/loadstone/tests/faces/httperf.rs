@@ -10,7 +10,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Words that are followed by counts or sizes, which must agree; all other numbers were measured.
+/// Words that are followed by counts or sizes, which must agree; all other numbers are measured
+/// values.
 const EXACT: [&str; 11] = [
     "httperf ",
     "Total: connections",

@@ -137,6 +137,9 @@ fn unsupported_http3_targets_are_reported() {
         (&["--only", "Q-01,S-01", &nobody], "Q-01 needs HTTP/3: use --http 3, and no case of"),
         (&["--http", "3", "--escalate", &nobody], "--escalate needs HTTP/1.1: omit --http 3"),
         (&["--http", "4", &nobody], "the supported versions are 1.1, 2 and 3"),
+        (&["--http", "2", "grpc://127.0.0.1:9"], "--http is for pages of a web server: omit it"),
+        (&["--only", "S-01", "grpc://127.0.0.1:9"], "S-01 is not a case of gRPC"),
+        (&["--only", "G-01", &nobody], "G-01 needs gRPC: write the URL as grpc://host:port"),
     ] {
         let ran = run(&[&["torture"], arguments].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{why}: {ran:?}");

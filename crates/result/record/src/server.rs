@@ -514,7 +514,9 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
     let off = ratio((figure - bound).abs(), bound);
     let by = match off {
         // above twice the bound a percentage is hard to read
-        1.0.. if off.is_finite() => format!(": {} × the bound", times(figure / bound)),
+        1.0.. if off.is_finite() && figure > bound => {
+            format!(": {} × the bound", times(figure / bound))
+        }
         _ if off.is_finite() && off > 0.0 => format!(" by {}", show::share(off)),
         _ => String::new(),
     };

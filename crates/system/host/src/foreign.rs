@@ -4,7 +4,7 @@
 //! Busy time comes from /proc/stat, which the kernel samples at its tick; the CPU time of processes
 //! is exact. At 250 ticks per second a half-busy core is known with a standard error of √(¼ /
 //! ticks): 3 % of a core over one second, 1 % over ten. Time in interrupts is excluded, so the
-//! figure errs towards too little.
+//! figure is an underestimate.
 
 use crate::proc::{self, Process, Totals};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,8 +43,8 @@ struct Census {
     processes: BTreeMap<u32, Process>,
 }
 
-/// Watches the machine over an interval. Each end of it reads all of /proc, which takes a few
-/// milliseconds: both must be outside of the measurement.
+/// Watches the machine over an interval. Its start and its end each read all of /proc, which takes
+/// a few milliseconds, so both must be outside of the measurement.
 #[derive(Debug)]
 pub struct ForeignWatch {
     started: Instant,

@@ -36,8 +36,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Returns the time in which cores ran threads. Interrupts are apart: what they do for the
-    /// loopback device is our own traffic, and some kernels count it in the threads as well.
+    /// Returns the time in which cores ran threads. Interrupts are excluded: their work for the
+    /// loopback device is our own traffic, and some kernels also count it in the threads.
     pub fn threads(&self) -> u64 {
         self.user.saturating_add(self.nice).saturating_add(self.system)
     }

@@ -139,7 +139,7 @@ impl SutReader {
     }
 }
 
-/// Returns the number that this machine gave to a process or a thread last.
+/// Returns the most recently assigned process or thread number of this machine.
 fn newest() -> Option<u32> {
     newest_number(&std::fs::read_to_string("/proc/loadavg").ok()?)
 }

@@ -167,7 +167,7 @@ mod tests {
         total as u16
     }
 
-    /// Returns a datagram with right sums; `offset` in units of 8 bytes.
+    /// Returns a datagram with correct checksums; `offset` in units of 8 bytes.
     fn datagram(from: ([u8; 4], u16), to: ([u8; 4], u16), text: &[u8], flags: u16) -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 0, 0, 7, 0, 0, 64, UDP, 0, 0];
         packet[6..8].copy_from_slice(&flags.to_be_bytes());

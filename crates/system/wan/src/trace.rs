@@ -180,8 +180,8 @@ impl Trace {
         Nanos::from_millis(ms)
     }
 
-    /// Returns the first opportunity strictly after `at`: one at the very time of a packet's
-    /// arrival is missed.
+    /// Returns the first opportunity strictly after `at`: an opportunity at the exact instant of a
+    /// packet's arrival is missed.
     pub(crate) fn after(&self, at: Nanos) -> u64 {
         let period = u64::from(self.period_ms()) * 1_000_000;
         let (mut round, within) = (at.0 / period, at.0 % period);

@@ -28,8 +28,8 @@ pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
 }
 
-/// Returns the plain request over HTTP/2 or HTTP/3 on an established connection: one frame on the
-/// first stream.
+/// Returns the plain request over HTTP/2 or HTTP/3 on an established connection, on the first
+/// stream.
 pub(super) fn plain_frame(target: &TestTarget, fields: &str) -> Vec<u8> {
     frame_of(target, &format!("{}{fields}", target.fields))
 }

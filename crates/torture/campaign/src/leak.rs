@@ -53,6 +53,23 @@ impl HeldResource {
             HeldResource::Threads => "threads",
         }
     }
+
+    /// Returns the amount that the server holds.
+    pub(crate) fn level(self, state: &ServerState) -> u64 {
+        match self {
+            HeldResource::Descriptors => state.descriptors,
+            HeldResource::Memory => state.memory_bytes,
+            HeldResource::Threads => state.threads,
+        }
+    }
+
+    /// Returns an amount of it as text.
+    pub(crate) fn shown(self, amount: u64) -> String {
+        match self {
+            HeldResource::Memory => show::bytes(amount),
+            HeldResource::Descriptors | HeldResource::Threads => show::count(amount),
+        }
+    }
 }
 
 /// A resource that leaks, in words.
@@ -61,27 +78,15 @@ pub(crate) struct Leak {
     pub(crate) text: String,
 }
 
-/// How a resource is measured.
+/// Resource and its minimum growth.
 struct Held {
     what: HeldResource,
     least: u64,
-    of: fn(&ServerState) -> u64,
-    words: fn(u64) -> String,
 }
 
 const HELD: [Held; 2] = [
-    Held {
-        what: HeldResource::Descriptors,
-        least: DESCRIPTORS_GROWN,
-        of: |state| state.descriptors,
-        words: show::count,
-    },
-    Held {
-        what: HeldResource::Memory,
-        least: MEMORY_GROWN,
-        of: |state| state.memory_bytes,
-        words: show::bytes,
-    },
+    Held { what: HeldResource::Descriptors, least: DESCRIPTORS_GROWN },
+    Held { what: HeldResource::Memory, least: MEMORY_GROWN },
 ];
 
 impl Held {
@@ -168,10 +173,11 @@ fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState
     if runner.life.is_gone() || !levels.iter().all(same) {
         return Vec::new();
     }
+    let of = |held: &Held| levels.iter().map(|state| held.what.level(state)).collect::<Vec<u64>>();
     HELD.iter()
-        .map(|held| (held, levels.iter().map(held.of).collect::<Vec<u64>>()))
+        .map(|held| (held, of(held)))
         .filter(|(held, all)| {
-            let grown = first.map_or(0, |first| all[0].saturating_sub((held.of)(first)));
+            let grown = first.map_or(0, |first| all[0].saturating_sub(held.what.level(first)));
             held.leaks(&all.iter().map(|level| level.saturating_sub(grown)).collect::<Vec<u64>>())
         })
         .map(|(held, all)| Leak { what: held.what, text: leaked(held, &all) })
@@ -204,7 +210,7 @@ pub(crate) fn leaks_again(
 
 fn has_grown(runner: &mut Runner<'_>, before: &ServerState) -> bool {
     let Some(now) = runner.world.server() else { return false };
-    HELD.iter().any(|held| held.has_grown((held.of)(before), (held.of)(&now)))
+    HELD.iter().any(|held| held.has_grown(held.what.level(before), held.what.level(&now)))
 }
 
 /// Records the conversations whose resources leak.
@@ -229,7 +235,7 @@ fn keep_leaking(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
 }
 
 fn leaked(held: &Held, levels: &[u64]) -> String {
-    let texts: Vec<String> = levels.iter().map(|level| (held.words)(*level)).collect();
+    let texts: Vec<String> = levels.iter().map(|level| held.what.shown(*level)).collect();
     let (before, rest) = texts.split_first().expect("it was sampled before the case");
     format!(
         "{} of the server: {before} before the case, {} after it and after each of {} more such \

@@ -131,7 +131,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     let version = case.version_spoken();
     if version != runner.target.version() {
         result.skip(match case.group() {
-            GRPC => "it needs a target that is called over gRPC (grpc://…)".to_owned(),
+            GRPC => "it needs a gRPC target (grpc://…)".to_owned(),
             _ => format!("it needs HTTP/{version} (--http {version})"),
         });
         return result;

@@ -15,7 +15,7 @@ pub struct CaseSpan {
     /// For a case, the duration if one request hangs; for a run, if ten do and the server has no
     /// timeouts.
     pub hung: Nanos,
-    /// Duration if every request meets silence, and every failure is searched to the end.
+    /// Duration if no request gets a response, and every failure is searched to the end.
     pub most: Nanos,
 }
 
@@ -38,7 +38,7 @@ const CONNECTIONS_SPAN: Nanos = Nanos::from_secs(18);
 /// Longest default timeout of common servers: that of an idle connection.
 const DEADLINE: Nanos = Nanos::from_secs(75);
 
-/// Duration of each attempt in a search for a limit that meets silence.
+/// Duration of each attempt in a search for a limit that gets no response.
 const LIMIT_HUNG: Nanos = Nanos::from_secs(10);
 /// Number of hangs in a run with hangs.
 const HANGS: usize = 10;

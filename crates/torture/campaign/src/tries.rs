@@ -247,7 +247,7 @@ fn pauses(exchange: &Exchange) -> Nanos {
     exchange.steps.iter().map(pause).fold(Nanos::ZERO, |sum, span| sum + span)
 }
 
-/// Returns the maximum duration of an attempt that meets silence: the short one, then the
+/// Returns the maximum duration of an attempt that gets no response: the short one, then the
 /// concurrent ones.
 pub(crate) fn cost_of_silence(exchange: &Exchange, silence_max: Option<Nanos>) -> Nanos {
     let full = silence(exchange, silence_max);

@@ -283,8 +283,8 @@ impl<'t> Conversations<'t> {
         Conversations { link, ..self }
     }
 
-    /// Plays these conversations during everything else, until [`Conversations::put_down`]. Must be
-    /// called before a conversation is added.
+    /// Keeps these conversations running alongside all others, until [`Conversations::put_down`].
+    /// Must be called before a conversation is added.
     #[must_use]
     pub fn carrying(mut self, carried: &mut Carried) -> Conversations<'t> {
         debug_assert!(self.lines.is_empty(), "carried conversations occupy the first slots");

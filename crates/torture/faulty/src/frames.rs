@@ -168,7 +168,8 @@ impl Frames {
         };
         let late = self.streams.iter().find(|(_, stream)| is_due(stream)).map(|(id, _)| *id);
         if let Some(id) = late {
-            self.end_call(id, CallEnd::Late);
+            let end = Call::late(&self.defects);
+            self.end_call(id, end);
         }
         self.acts()
     }
@@ -477,22 +478,16 @@ impl Frames {
         if !stream.ended && self.unread.len() < UNREAD_MAX {
             self.unread.insert(id);
         }
-        let end = if matches!(end, CallEnd::Late) { Call::late(&self.defects) } else { end };
         let mut block = Vec::new();
-        let status: &[u8] = match end {
-            CallEnd::Http(415) => b"415",
-            CallEnd::Http(405) => b"405",
-            CallEnd::Http(_) => b"500",
-            _ => b"200",
-        };
-        protocol::hpack::literal(b":status", status, &mut block);
-        if status == b"200" {
+        let status = if let CallEnd::Http(status) = end { status } else { 200 };
+        protocol::hpack::literal(b":status", status.to_string().as_bytes(), &mut block);
+        if status == 200 {
             protocol::hpack::literal(b"content-type", b"application/grpc", &mut block);
         }
         match end {
             CallEnd::Connection(code) => return self.wrong(Breach::Connection(code)),
             CallEnd::Dead => return self.dead = true,
-            CallEnd::Nothing | CallEnd::Late => return,
+            CallEnd::Nothing => return,
             CallEnd::Http(_) => {}
             CallEnd::Failed(fields) => put_fields(&fields, &mut block),
             CallEnd::Reply(message, fields) => {

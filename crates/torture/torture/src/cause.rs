@@ -209,14 +209,11 @@ fn byte_sorts(heads: &[u8]) -> impl Iterator<Item = Trigger> + '_ {
 /// Returns whether a request has no Host, several, or an invalid one (RFC 9112 section 3.2).
 fn has_bad_host(sent: &[u8], reading: &FramingReading) -> bool {
     let head = &sent[..reading.head.min(sent.len())];
-    let value = |line: &[u8]| match line.split_at_checked(5) {
-        Some((name, value)) if name.eq_ignore_ascii_case(b"host:") => {
-            Some(value.trim_ascii().to_vec())
-        }
-        _ => None,
-    };
-    let mut hosts = head.split(|byte| *byte == b'\n').filter_map(value);
-    reading.hosts != 1 || hosts.any(|host| !is_host(&host))
+    let mut hosts = head.split(|byte| *byte == b'\n').filter_map(|line| {
+        let (name, value) = line.split_at_checked(5)?;
+        name.eq_ignore_ascii_case(b"host:").then(|| value.trim_ascii())
+    });
+    reading.hosts != 1 || hosts.any(|host| !is_host(host))
 }
 
 /// Returns whether this is a host with an optional port (RFC 9110 section 7.2).
@@ -438,7 +435,7 @@ mod tests {
         assert_eq!(merged(vec![denied("W-11", None), denied("C-06", None)]), "W-11 C-06");
         assert_eq!(merged(vec![limit.clone(), same.clone()]), "C-01 C-06=C-01");
         assert_eq!(merged(vec![limit, denied("C-06", Some(false))]), "C-01 C-06");
-        // what else the case shows is its own
+        // other failures of the case are findings of its own
         let exchanges = row("C-06", Some(FailureKind::Hang), "x", b"GET /").exchanges;
         assert_eq!(
             merged(vec![denied("C-01", None), CaseResult { exchanges, ..same }]),

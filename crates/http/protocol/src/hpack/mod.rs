@@ -1,4 +1,4 @@
-//! HPACK (RFC 7541), as far as a client needs it that reads everything and writes by hand:
+//! HPACK (RFC 7541), as far as needed by a client that reads everything and writes by hand:
 //! Huffman's code, integers, a reader of header blocks, and literals for blocks.
 
 mod decoder;

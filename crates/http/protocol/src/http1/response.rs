@@ -404,7 +404,8 @@ impl ResponseReader {
         }
     }
 
-    /// Reads like [`ResponseReader::heads`]; from bytes that are not a head on, everything is body.
+    /// Reads like [`ResponseReader::heads`]; from the first bytes that are not a head, everything
+    /// is body.
     fn heads_or_none(
         &mut self,
         cache: &mut HeadCache,

@@ -77,7 +77,7 @@ pub(super) fn prepare(
     Ok(Outgoing { url: made.url, message, timeout: ask.timeout, negotiates })
 }
 
-/// Base of the URL of a step: one of WebSocket, if the step opens a WebSocket.
+/// Returns the base of a step's URL: a WebSocket URL if the step opens a WebSocket.
 pub(super) fn base_of(plan: &CheckPlan, ask: &Ask) -> Url {
     match ask.talk.is_empty() {
         true => plan.base.clone(),

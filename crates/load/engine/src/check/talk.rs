@@ -26,7 +26,7 @@ pub(super) fn upgrade(made: &mut Assembled) -> Result<Upgrade, String> {
     };
     let own = made.headers.iter().find(|(name, _)| is_own(name) && !is_subprotocol(name));
     if let Some((name, _)) = own {
-        return Err(format!("{name} is a field that the upgrade to WebSocket has itself; drop it"));
+        return Err(format!("{name} is set by the WebSocket upgrade itself; drop it"));
     }
     let offered = made.headers.iter().filter(|(name, _)| is_subprotocol(name));
     let names = offered.flat_map(|(_, value)| value.split(',')).map(|name| name.trim().to_owned());
@@ -34,15 +34,14 @@ pub(super) fn upgrade(made: &mut Assembled) -> Result<Upgrade, String> {
     let nonce = Seed(0).stream(Purpose::Sockets, 0).next_u64();
     let key = handshake::key((u128::from(nonce) << 64 | u128::from(nonce)).to_le_bytes());
     // the subprotocols are among the step's fields
-    let plain = ClientOffer { subprotocols: Vec::new(), ..offer.clone() };
-    made.headers.extend(fields_of(&plain, &key));
-    // connections are called by the schemes of HTTP
+    made.headers.extend(fields_of(&ClientOffer::default(), &key));
+    // connections are identified by the schemes of HTTP
     let scheme = if made.url.scheme() == "wss" { "https" } else { "http" };
-    made.url.set_scheme(scheme).map_err(|()| format!("{} is not a URL of WebSocket", made.url))?;
+    made.url.set_scheme(scheme).map_err(|()| format!("{} is not a WebSocket URL", made.url))?;
     Ok((key, offer))
 }
 
-/// The moves of a step, with all values inserted.
+/// Returns the moves of a step, with all values inserted.
 ///
 /// # Errors
 /// Fails if a value is missing.
@@ -52,6 +51,7 @@ pub(super) fn talk(
     ask: &Ask,
     captured: &BTreeMap<String, String>,
 ) -> Result<SocketTalk, String> {
+    let values = Arc::new(captured.clone());
     let made = |it: &TalkMove| {
         Ok(match it {
             TalkMove::Send(body) => SocketMove::Send {
@@ -61,7 +61,7 @@ pub(super) fn talk(
             TalkMove::Expect { matching, count } => SocketMove::Expect(AwaitedMessages {
                 filter: Some(Arc::new(MoveFilter {
                     matching: matching.clone(),
-                    captured: captured.clone(),
+                    captured: values.clone(),
                 })),
                 count: *count,
             }),
@@ -77,11 +77,11 @@ pub(super) fn talk(
 #[derive(Debug)]
 struct MoveFilter {
     matching: Content,
-    captured: BTreeMap<String, String>,
+    captured: Arc<BTreeMap<String, String>>,
 }
 
 impl MessageFilter for MoveFilter {
     fn takes(&self, payload: &[u8]) -> bool {
-        !content_differs(&self.matching, payload, &self.captured)
+        !content_differs(&self.matching, payload, &*self.captured)
     }
 }

@@ -214,7 +214,7 @@ impl SocketVoice {
         Err(Trouble::new(FailureClass::SocketClosed, text))
     }
 
-    /// The move that has not happened, in words.
+    /// Describes the move that has not happened.
     fn awaited(&self) -> String {
         let number = self.at + 1;
         let skipped = match self.skipped {
@@ -237,12 +237,12 @@ impl SocketVoice {
         }
     }
 
-    /// Message for a talk that took too long.
+    /// Returns the message for a talk that took too long.
     pub(super) fn timed_out(&self, within: &str) -> String {
         format!("not complete within {within}: {}", self.awaited())
     }
 
-    /// The failure of a talk that the server ended without a close frame.
+    /// Returns the failure of a talk that the server ended without a close frame.
     pub(super) fn cut(&self) -> Trouble {
         let text = format!("the connection ended without a close frame: {}", self.awaited());
         Trouble::new(FailureClass::ClosedEarly, text)
@@ -260,7 +260,7 @@ impl SocketVoice {
     }
 }
 
-/// A close code with its name.
+/// Formats a close code with its name.
 fn named(code: u16) -> String {
     match close::name(code) {
         Some(name) => format!("{code} ({name})"),

@@ -89,7 +89,15 @@ impl Voice {
         match self {
             Voice::Http1(reader) => receive_http1(reader, cache, input, body),
             Voice::Socket(socket) => match socket.process(input, body, out)? {
-                SocketProgress::Refused(seen) => self.refuse(cache, &seen, input.len(), body),
+                SocketProgress::Refused(seen) => {
+                    let mut reader = reader(socket.head_max());
+                    reader.start(Asked::Ordinary);
+                    let heard = receive_http1(&mut reader, cache, &seen, body)?;
+                    *self = Voice::Http1(reader);
+                    // of `seen`, only this input is new
+                    let unused = seen.len() - heard.used;
+                    Ok(VoiceOutput { used: input.len().saturating_sub(unused), ..heard })
+                }
                 progress => {
                     let done = matches!(progress, SocketProgress::Over);
                     Ok(VoiceOutput { used: input.len(), begun: !input.is_empty(), done })
@@ -99,25 +107,7 @@ impl Voice {
         }
     }
 
-    /// Continues after an upgrade that got an ordinary response, of which `seen` has arrived, the
-    /// last `fresh` bytes just now.
-    fn refuse(
-        &mut self,
-        cache: &mut HeadCache,
-        seen: &[u8],
-        fresh: usize,
-        body: &mut Vec<u8>,
-    ) -> Result<VoiceOutput, Trouble> {
-        let Voice::Socket(socket) = self else { unreachable!("only a WebSocket is refused") };
-        let mut reader = reader(socket.head_max());
-        reader.start(Asked::Ordinary);
-        let heard = receive_http1(&mut reader, cache, seen, body)?;
-        *self = Voice::Http1(reader);
-        let unused = seen.len() - heard.used;
-        Ok(VoiceOutput { used: fresh.saturating_sub(unused), ..heard })
-    }
-
-    /// Text for a response that is not complete within this time.
+    /// Returns the text for a response that is not complete within this time.
     pub(super) fn late(&self, within: &str) -> String {
         match self {
             Voice::Socket(socket) => socket.timed_out(within),
@@ -182,7 +172,7 @@ impl Voice {
     }
 }
 
-/// A reader of a response of HTTP/1.x.
+/// Returns a reader for an HTTP/1.x response.
 fn reader(head_max: usize) -> ResponseReader {
     ResponseReader::with_limits(true, Limits { head_max, ..Limits::default() })
 }

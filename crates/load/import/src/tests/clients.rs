@@ -92,7 +92,7 @@ fn elements_that_clients_lack_here_are_listed() {
     let http = "# @prompt user\nGET http://h/a\n\n### two\nGRPC http://h/a.B/C\n\n### three\nWEBSOCKET ws://h/\n";
     assert_eq!(
         listed(Format::HttpFile, http),
-        "line 1: @prompt user: there is no prompt for the value; set it as @name = value in the file\n\
+        "line 1: @prompt user: prompts are not supported; set the value as @name = value in the file\n\
          line 5: GRPC /a.B/C: it is not a request over HTTP\n\
          line 8: WEBSOCKET ws://h/: it is not a request over HTTP"
     );

@@ -81,11 +81,10 @@ export class Assertion {
   }
   eql(other, message) { return this._says(message).assert(equalDeep(this._obj, other), 'expected #{this} to deeply equal #{exp}', 'expected #{this} to not deeply equal #{exp}', other); }
   _compare(met, other, is, isNot) {
-    const measured = this._flags.length;
-    if (measured) this._on(this._obj).property('length');
-    const size = measured ? sizeOf(this._obj) : this._obj;
-    if (measured) return this.assert(met(size, other), `expected #{this} to have a length ${is} #{exp} but got #{act}`, `expected #{this} to have a length ${isNot} #{exp}`, other, size);
-    return this.assert(met(size, other), `expected #{this} to be ${is} #{exp}`, `expected #{this} to be ${isNot} #{exp}`, other);
+    if (!this._flags.length) return this.assert(met(this._obj, other), `expected #{this} to be ${is} #{exp}`, `expected #{this} to be ${isNot} #{exp}`, other);
+    this._on(this._obj).property('length');
+    const size = sizeOf(this._obj);
+    return this.assert(met(size, other), `expected #{this} to have a length ${is} #{exp} but got #{act}`, `expected #{this} to have a length ${isNot} #{exp}`, other, size);
   }
   above(other, message) { return this._says(message)._compare((a, b) => a > b, other, 'above', 'at most'); }
   least(other, message) { return this._says(message)._compare((a, b) => a >= b, other, 'at least', 'below'); }

@@ -36,7 +36,7 @@ pub enum HttpDebug {
 /// Options of TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// Versions that are offered: 1.2, 1.3. Neither is set if both are.
+    /// True to offer only TLS 1.2, or only 1.3. Neither is set if both versions are offered.
     pub only_12: bool,
     pub only_13: bool,
     /// Empty means all that are available.
@@ -83,9 +83,7 @@ impl OptionsReader<'_> {
     pub(super) fn addresses(&mut self) -> AddressOptions {
         let hosts = self.pairs("hosts");
         let blacklist = self.strings("blacklistIPs").unwrap_or_default();
-        let read = AddressOptions::read(&hosts, &blacklist);
-        read.unwrap_or_else(|why| {
-            let key = if why.contains("range of addresses") { "blacklistIPs" } else { "hosts" };
+        AddressOptions::read(&hosts, &blacklist).unwrap_or_else(|(key, why)| {
             self.refuse(key, &why);
             AddressOptions::default()
         })
@@ -99,7 +97,7 @@ impl OptionsReader<'_> {
         })
     }
 
-    /// `true` is what the flag `--http-debug` without a value means.
+    /// `true` corresponds to the flag `--http-debug` without a value.
     pub(super) fn http_debug(&mut self) -> HttpDebug {
         match self.map.get("httpDebug") {
             None | Some(Value::Bool(false)) => HttpDebug::Nothing,
@@ -142,9 +140,9 @@ impl OptionsReader<'_> {
                 ("policy", "onlyIPv4") => made.family = PreferredFamily::V4,
                 ("policy", "onlyIPv6") => made.family = PreferredFamily::V6,
                 ("policy", "any" | "preferIPv4" | "preferIPv6") => {}
-                ("select", _) => self.refuse("dns", "select is first, random or roundRobin"),
+                ("select", _) => self.refuse("dns", "select must be first, random or roundRobin"),
                 ("policy", _) => {
-                    let why = "policy is any, preferIPv4, preferIPv6, onlyIPv4 or onlyIPv6";
+                    let why = "policy must be any, preferIPv4, preferIPv6, onlyIPv4 or onlyIPv6";
                     self.refuse("dns", why);
                 }
                 _ => self.refuse("dns", &format!("{name} is not one of ttl, select and policy")),
@@ -169,7 +167,8 @@ impl OptionsReader<'_> {
         }
         let given = self.map.get("tlsCipherSuites").and_then(Value::as_array);
         if made.ciphers.is_empty() && given.is_some_and(|list| !list.is_empty()) {
-            let why = format!("none of them is available; use some of {}", CIPHERS.join(", "));
+            let why =
+                format!("none of them is available; use one or more of {}", CIPHERS.join(", "));
             self.refuse("tlsCipherSuites", &why);
         }
         made.identity = self.tls_identity();

@@ -302,7 +302,7 @@ impl Reader<'_> {
             }
             // open until the whole group is done: a connection that ends makes room for another
             let Some(ask) = self.request(&mut table, false)? else {
-                return Err(table.fault("it has no url"));
+                return Err(table.fault("it has neither url nor connect"));
             };
             table.close()?;
             group.members.push((name, ask));

@@ -167,8 +167,8 @@ fn target_table(target: &TargetPlan, secrets: Secrets) -> TargetTable {
     }
 }
 
-/// A request as bytes, with masked values in its target, in secret fields of its head, and in its
-/// body.
+/// Returns a request as bytes, with masked values in its target, in secret fields of its head, and
+/// in its body.
 fn mask_raw(raw: &[u8]) -> Vec<u8> {
     let mut masked = Vec::with_capacity(raw.len());
     let mut rest = raw;

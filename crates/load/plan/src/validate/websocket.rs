@@ -38,10 +38,9 @@ fn check_steps_alone(websocket: &WebSocketPlan, problems: &mut Problems) {
         (websocket.storm.is_some(), "--ws-storm"),
         (websocket.read_rate.is_some(), "--ws-read-rate"),
     ] {
-        let text =
-            format!("{option} is for a ws:// URL; in a journey, steps open and close WebSockets");
         if given {
-            problems.add(option, text);
+            let why = "is for a ws:// URL; in a journey, steps open and close WebSockets";
+            problems.add(option, format!("{option} {why}"));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use record::torture::{CaseRecord, PauseRecord, TortureRecord};
 use std::fmt::Write;
+use torture::case::{HTTP2, HTTP3};
 use url::Url;
 
 /// Maximum length of a shell line; longer evidence is in the JSON.
@@ -140,7 +141,12 @@ pub(crate) fn case_line(record: &TortureRecord, case: &CaseRecord) -> String {
     let post = record.post.as_ref().map(|path| format!(" --post {}", word(path)));
     let seed = if record.seed == 1 { String::new() } else { format!(" --seed {}", record.seed) };
     let post = post.unwrap_or_default();
-    format!("loadstone torture --only {}{post}{seed} {}", case.id, word(&record.target))
+    let version = match case.group() {
+        HTTP2 => " --http 2",
+        HTTP3 => " --http 3",
+        _ => "",
+    };
+    format!("loadstone torture --only {}{version}{post}{seed} {}", case.id, word(&record.target))
 }
 
 /// Returns commands that print these bytes, each of at most `piece` bytes without repetition;

@@ -49,7 +49,7 @@ pub(crate) fn head(to: Mac, from: Mac, kind: [u8; 2]) -> [u8; ETHERNET_HEAD] {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkFrame<'a> {
     Packet(&'a [u8]),
-    /// A host announces its address, and may have requested one of ours; with the reply.
+    /// A host announces its address. If it also requested one of ours, the reply is included.
     Neighbor(IpAddr, Mac, Option<Vec<u8>>),
     /// Another host uses one of our addresses.
     Taken(IpAddr, Mac),
@@ -88,7 +88,7 @@ impl LinkSide {
         }
     }
 
-    /// Returns a probe whether one of our addresses is in use.
+    /// Returns a probe that checks whether one of our addresses is in use.
     pub(crate) fn probe(&self, address: IpAddr) -> Option<Vec<u8>> {
         match (self, address) {
             (LinkSide::Arp(side), IpAddr::V4(address)) => Some(side.probe(address)),

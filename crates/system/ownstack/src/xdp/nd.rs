@@ -143,7 +143,7 @@ impl NdSide {
         Some(self.frame(self.first, to, &message))
     }
 
-    /// Returns a probe whether one of our addresses is in use (RFC 4862 section 5.4.2).
+    /// Returns a probe that checks whether one of our addresses is in use (RFC 4862 section 5.4.2).
     pub(crate) fn probe(&self, address: Ipv6Addr) -> Vec<u8> {
         let all = solicited_node(address);
         let message = NdMessage { kind: SOLICITATION, flags: 0, target: address, option: None };

@@ -10,7 +10,7 @@ const REMEMBERED_MAX: usize = 1 << 15;
 /// Interval at which a hop without a reply is asked again.
 pub(crate) const ASK_AGAIN: Nanos = Nanos::from_secs(1);
 /// Time for which the address of a hop is valid before it is verified. A kernel waits for 15 to 45
-/// s, and receives the announcements of hosts that move, which we do not take away from it.
+/// s. It also receives the announcements of hosts that move; we do not intercept them.
 const FRESH: Nanos = Nanos::from_secs(5);
 /// How long a destination counts as unreachable.
 const NO_WAY: Nanos = Nanos::from_secs(1);

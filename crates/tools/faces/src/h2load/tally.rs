@@ -246,10 +246,10 @@ impl Tally {
         self.clients.iter().all(|client| client.broken)
     }
 
-    /// Handles a server that accepts no further requests of this client, whose connection has ended
-    /// in order: returns the sum that h2load prints at that point, at the first stream that was cut
-    /// off. Until then its thread has lost the failed requests, and those that this client can no
-    /// longer send.
+    /// Handles a connection that the server closed in order, without accepting further requests of
+    /// this client. Returns the sum that h2load prints at the first stream that was cut off: the
+    /// requests of its thread that have failed by then, and those that this client can no longer
+    /// send.
     pub(super) fn give_up_rest(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {
         let TalliedClient { started, refused, .. } = *self.client(Some(user))?;
         let rest = quota.map_or(1, |quota| quota.saturating_sub(started));

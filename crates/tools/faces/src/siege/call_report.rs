@@ -60,8 +60,8 @@ pub(super) fn sentence(sample: &Sample) -> Option<String> {
     })
 }
 
-/// Returns the text for a name without an address. siege appends the text of the error number that
-/// the lookup left. On most machines there is none, so no text is appended here.
+/// Returns the text for a name without an address. siege appends the text of `errno`. On most
+/// machines the lookup does not set it, so no text is appended here.
 pub(super) fn unresolved(why: &str) -> String {
     let error = super::config::error;
     let at = "Address resolution failed at sock.c:158 with the following error:";

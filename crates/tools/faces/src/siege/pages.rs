@@ -65,8 +65,8 @@ impl Pages {
     }
 }
 
-/// Returns a pause after a page: whole seconds up to `delay` where that is a second or more, any
-/// part of it where it is less.
+/// Returns a pause after a page: a random number of whole seconds up to `delay` if that is at least
+/// one second, otherwise a random fraction of it.
 fn pause(delay: f64, random: &mut Stream) -> Nanos {
     if delay >= 1.0 {
         return Nanos::from_secs((random.unit() * delay + 0.5) as u64);

@@ -1,5 +1,6 @@
 //! gRPC: the service of `echo.proto`, health checks and reflection.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::Read as _;
 use std::pin::Pin;
@@ -315,7 +316,7 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     answer.unwrap_or_else(|code| {
         let why = match code {
             Code::ResourceExhausted => "the messages are too long",
-            Code::Unimplemented => "there is no such method, or it takes one message",
+            Code::Unimplemented => "unknown method, or one that takes a single message",
             Code::NotFound => "there is no such service",
             _ => "the request is not a message of this method",
         };
@@ -327,7 +328,7 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
 ///
 /// # Errors
 /// Fails if the method does not exist, or takes other messages, or another number of them.
-fn answer(path: &str, messages: &[Vec<u8>]) -> Result<Response<PageBody>, Code> {
+fn answer(path: &str, messages: &[Cow<'_, [u8]>]) -> Result<Response<PageBody>, Code> {
     if path == HEALTH {
         let HealthCheckRequest { service } = decoded(only(messages)?)?;
         return match SERVICES.contains(&service.as_str()) {
@@ -357,7 +358,7 @@ fn answer(path: &str, messages: &[Vec<u8>]) -> Result<Response<PageBody>, Code> 
 }
 
 /// Returns the message of a method that takes exactly one.
-fn only(messages: &[Vec<u8>]) -> Result<&[u8], Code> {
+fn only<'m>(messages: &'m [Cow<'_, [u8]>]) -> Result<&'m [u8], Code> {
     match messages {
         [message] => Ok(message),
         _ => Err(Code::Unimplemented),
@@ -396,7 +397,7 @@ impl Prefixes {
 /// # Errors
 /// Fails if the request is malformed, or its messages have more than `most` bytes after
 /// decompression.
-fn messages(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<Vec<u8>>, Code> {
+fn messages(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<Cow<'_, [u8]>>, Code> {
     let mut all = Vec::new();
     let mut left = most;
     while !body.is_empty() {
@@ -405,11 +406,11 @@ fn messages(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<Vec<u8>>, Code
         let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| bad)?;
         let message = rest.get(..length).ok_or(bad)?;
         all.push(match flag {
-            0 => message.to_vec(),
+            0 => Cow::Borrowed(message),
             1 if gzip => {
                 let inflated = inflated(message, left)?;
                 left -= inflated.len() as u64;
-                inflated
+                Cow::Owned(inflated)
             }
             _ => return Err(bad),
         });
@@ -445,7 +446,7 @@ fn refused(code: Code, message: &str) -> Response<PageBody> {
     response
 }
 
-/// Returns the response to a request in an encoding other than those that it names.
+/// Returns the response to a request in an unknown encoding; it names the known ones.
 fn unknown_encoding() -> Response<PageBody> {
     let mut response = refused(Code::Unimplemented, "unknown grpc-encoding");
     let known = HeaderValue::from_static("identity,gzip");
@@ -505,7 +506,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _entered = runtime.enter();
         let code = |messages: &[&[u8]]| {
-            let messages: Vec<Vec<u8>> = messages.iter().map(|bytes| bytes.to_vec()).collect();
+            let messages: Vec<Cow<'_, [u8]>> = messages.iter().map(|&it| it.into()).collect();
             answer(HEALTH, &messages).map(drop)
         };
         assert_eq!(code(&[b""]), Ok(()));

@@ -21,35 +21,21 @@ struct Resource {
     what: HeldResource,
     grown: u64,
     least: u64,
-    of: fn(&ServerState) -> u64,
-    words: fn(u64) -> String,
+}
+
+impl Resource {
+    fn levels(&self, states: &[ServerState]) -> Vec<u64> {
+        states.iter().map(|state| self.what.level(state)).collect()
+    }
 }
 
 /// Factor on the number of batches to confirm growth of memory.
 const LONGER: u64 = 4;
 
 const RESOURCES: [Resource; 3] = [
-    Resource {
-        what: HeldResource::Memory,
-        grown: 8 << 20,
-        least: 1 << 20,
-        of: |state| state.memory_bytes,
-        words: show::bytes,
-    },
-    Resource {
-        what: HeldResource::Descriptors,
-        grown: 16,
-        least: 8,
-        of: |state| state.descriptors,
-        words: show::count,
-    },
-    Resource {
-        what: HeldResource::Threads,
-        grown: 16,
-        least: 8,
-        of: |state| state.threads,
-        words: show::count,
-    },
+    Resource { what: HeldResource::Memory, grown: 8 << 20, least: 1 << 20 },
+    Resource { what: HeldResource::Descriptors, grown: 16, least: 8 },
+    Resource { what: HeldResource::Threads, grown: 16, least: 8 },
 ];
 
 /// Growth by at least this factor is examined.
@@ -99,7 +85,7 @@ pub(super) fn run(
             if !grown.iter().any(|known| known.what == resource.what) {
                 continue;
             }
-            let levels: Vec<u64> = batches.levels.iter().map(resource.of).collect();
+            let levels = resource.levels(&batches.levels);
             let Some(slope) = Slope::of(&levels).filter(|slope| slope.is_growth(resource)) else {
                 continue;
             };
@@ -134,7 +120,7 @@ fn continued(
 ) -> Option<(Slope, Batches)> {
     let more = GrowthRounds { batches: with.batches * LONGER, ..*with };
     let batches = batches(runner, case, place, &more)?;
-    let levels: Vec<u64> = batches.levels.iter().map(resource.of).collect();
+    let levels = resource.levels(&batches.levels);
     let slope = Slope::of(&levels).filter(|slope| slope.is_growth(resource))?;
     (slope.per_batch * 2.0 >= first.per_batch).then_some((slope, batches))
 }
@@ -154,24 +140,25 @@ fn grown(rows: &[ServerRow]) -> Vec<Grown> {
         return Vec::new();
     }
     let one = |resource: &Resource| {
-        let (before, after) = ((resource.of)(&first.state), (resource.of)(&last.state));
+        let what = resource.what;
+        let (before, after) = (what.level(&first.state), what.level(&last.state));
         let is_grown = after.saturating_sub(before) >= resource.grown
             && after as f64 >= before as f64 * FACTOR;
-        let (before, after) = ((resource.words)(before), (resource.words)(after));
-        let most = most_added(rows, resource);
-        let what = resource.what.text();
-        let text = format!("{what} grew from {before} to {after} over the run{most}");
-        is_grown.then_some(Grown { what: resource.what, text })
+        let (before, after) = (what.shown(before), what.shown(after));
+        let most = most_added(rows, what);
+        let name = what.text();
+        let text = format!("{name} grew from {before} to {after} over the run{most}");
+        is_grown.then_some(Grown { what, text })
     };
     RESOURCES.iter().filter_map(one).collect()
 }
 
 /// Names the cases that added most.
-fn most_added(rows: &[ServerRow], resource: &Resource) -> String {
+fn most_added(rows: &[ServerRow], what: HeldResource) -> String {
     let mut steps: Vec<(u64, &str)> = rows
         .windows(2)
         .map(|two| {
-            let added = (resource.of)(&two[1].state).saturating_sub((resource.of)(&two[0].state));
+            let added = what.level(&two[1].state).saturating_sub(what.level(&two[0].state));
             (added, two[1].case.as_str())
         })
         .filter(|(added, _)| *added > 0)
@@ -180,7 +167,7 @@ fn most_added(rows: &[ServerRow], resource: &Resource) -> String {
     let named: Vec<String> = steps
         .iter()
         .take(3)
-        .map(|(added, case)| format!("{case} {}", (resource.words)(*added)))
+        .map(|(added, case)| format!("{case} {}", what.shown(*added)))
         .collect();
     if named.is_empty() { String::new() } else { format!(" (most in {})", named.join(", ")) }
 }
@@ -269,7 +256,7 @@ fn leaked(
     batches: &Batches,
     result: &mut CaseResult,
 ) {
-    let words = |value: f64| (resource.words)(value.max(0.0) as u64);
+    let words = |value: f64| resource.what.shown(value.max(0.0) as u64);
     let why = format!(
         "{} grows by {} per {requests} requests (at least {} with 95 % confidence), over {} \
         batches without a sign of an end",

@@ -2,7 +2,9 @@
 
 use super::{Values, expanded};
 use crate::calls;
-use crate::http2::{END_HEADERS, HEADERS, RST_STREAM, write};
+use crate::http2::write::{self, PseudoFields};
+use crate::http2::{END_HEADERS, HEADERS, RST_STREAM};
+use protocol::hpack::Field;
 use units::quoted;
 
 /// Maximum number of calls of one macro.
@@ -69,34 +71,25 @@ fn message(values: &Values) -> &[u8] {
 /// adds a field, `-NAME` omits one.
 fn block(changes: &str, values: &Values) -> Result<Vec<u8>, String> {
     let scheme = if values.scheme.is_empty() { "http" } else { &values.scheme };
-    let mut fields: Vec<(String, Vec<u8>)> = [
-        (":method", "POST"),
-        (":scheme", scheme),
-        (":authority", &values.host),
-        (":path", &values.path),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()))
-    .into();
+    let (authority, path) = (&values.host, &values.path);
+    let asked = PseudoFields { method: "POST", scheme, authority, path };
     let lines = format!("{}{}", calls::FIELDS, values.fields);
-    fields.extend(
-        lines.lines().filter_map(|line| line.split_once(':')).map(|(name, value)| {
-            (name.trim().to_ascii_lowercase(), value.trim().as_bytes().to_vec())
-        }),
-    );
+    let mut fields: Vec<Field> = Vec::new();
+    write::each_field(asked, &lines, |name, value| fields.push((name.to_vec(), value.to_vec())));
     for change in changes.split('|').filter(|change| !change.is_empty()) {
         if let Some(name) = change.strip_prefix('-') {
-            fields.retain(|(known, _)| known != name);
+            fields.retain(|(known, _)| known != name.as_bytes());
             continue;
         }
         let (name, value) = change.split_once('=').ok_or_else(|| wrong(change, "NAME=VALUE"))?;
         let value = expanded(value, values)?;
-        match fields.iter_mut().find(|(known, _)| known == name) {
+        match fields.iter_mut().find(|(known, _)| known == name.as_bytes()) {
             Some((_, known)) => *known = value,
-            None => fields.push((name.to_owned(), value)),
+            None => fields.push((name.as_bytes().to_vec(), value)),
         }
     }
     let mut out = Vec::new();
-    fields.iter().for_each(|(name, value)| write::field(name.as_bytes(), value, &mut out));
+    fields.iter().for_each(|(name, value)| write::field(name, value, &mut out));
     Ok(out)
 }
 

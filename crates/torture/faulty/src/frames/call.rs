@@ -45,8 +45,6 @@ pub(super) enum CallEnd {
     Dead,
     /// No response.
     Nothing,
-    /// The deadline has passed.
-    Late,
 }
 
 /// An open call.
@@ -187,9 +185,11 @@ impl Call {
     /// Returns a message without its compression.
     fn plain(&self, flag: u8, message: &[u8], defects: &Defects) -> Result<Vec<u8>, CallEnd> {
         let has = |defect| defects.contains(&defect);
-        if flag == 0 || !self.known_encoding {
-            let skipped = flag != 0;
-            return Ok(if skipped { Vec::new() } else { message.to_vec() });
+        if flag == 0 {
+            return Ok(message.to_vec());
+        }
+        if !self.known_encoding {
+            return Ok(Vec::new());
         }
         if !self.gzip {
             return match has(Defect::CallsAnyFlag) {
@@ -263,20 +263,14 @@ fn failed(code: Code, message: &str, defects: &Defects) -> CallEnd {
     if defects.contains(&Defect::FailsWithoutStatus) {
         return CallEnd::Failed(Vec::new());
     }
-    let raw = defects.contains(&Defect::WritesRawMessages);
-    let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'%' || raw;
-    let coded: String = message
-        .chars()
-        .map(|letter| match u8::try_from(letter) {
-            Ok(byte) if plain(byte) => letter.to_string(),
-            _ if raw => letter.to_string(),
-            _ => {
-                let mut bytes = [0; 4];
-                let text = letter.encode_utf8(&mut bytes);
-                text.bytes().map(|byte| format!("%{byte:02X}")).collect()
-            }
-        })
-        .collect();
+    let coded = |byte: u8| match byte {
+        b' '..=b'~' if byte != b'%' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    let coded: String = match defects.contains(&Defect::WritesRawMessages) {
+        true => message.to_owned(),
+        false => message.bytes().map(coded).collect(),
+    };
     let mut fields = vec![("grpc-status", code.number().to_string()), ("grpc-message", coded)];
     if code == Code::Unimplemented {
         fields.push(("grpc-accept-encoding", "identity,gzip".to_owned()));

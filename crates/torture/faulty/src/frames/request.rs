@@ -59,7 +59,7 @@ fn only<'f>(fields: &'f [Field], name: &[u8]) -> Option<&'f [u8]> {
     all.next().filter(|_| all.next().is_none())
 }
 
-fn values<'f>(fields: &'f [Field], name: &[u8]) -> impl Iterator<Item = &'f [u8]> {
+pub(super) fn values<'f>(fields: &'f [Field], name: &[u8]) -> impl Iterator<Item = &'f [u8]> {
     fields.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_slice())
 }
 

@@ -372,7 +372,7 @@ fn a_judgment_names_its_cause_as_data() {
     assert_eq!(cause(waits, "2xx", ""), Some(Cause::NoContinue));
     let late = format!("{waits}x");
     assert_eq!(cause(&late, "answered prompt", OK), Some(Cause::NoContinue));
-    // no client waits for 100 (Continue), or the promptness is not all that is missing
+    // the client does not wait for 100 (Continue), or the response also has the wrong status
     assert_eq!(cause(request, "answered prompt", OK), None);
     assert_eq!(cause(&late, "404 prompt", OK), None);
     assert_eq!(cause(request, "2xx", "<html>no status line\r\n\r\n"), Some(html));

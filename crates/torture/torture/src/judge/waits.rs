@@ -44,19 +44,21 @@ pub fn lacks_continue(talk: &Talk) -> bool {
 /// Returns whether the client got nothing, and has sent only a head that expects 100 (Continue).
 pub fn awaits_continue(talk: &Talk) -> bool {
     let nothing = has_no_response(talk) && talk.replies.interim.is_empty();
-    let held_back = |end: usize| end == crate::record::sent(&talk.steps).len();
-    talk.end == TalkEnd::Silent && nothing && expectant_head(talk).is_some_and(held_back)
+    if talk.end != TalkEnd::Silent || !nothing {
+        return false;
+    }
+    let sent = crate::record::sent(&talk.steps);
+    expectant_head(&sent) == Some(sent.len())
 }
 
 /// Returns whether the head expects 100 (Continue) before its content.
 pub(super) fn expects_continue(talk: &Talk) -> bool {
-    expectant_head(talk).is_some()
+    expectant_head(&crate::record::sent(&talk.steps)).is_some()
 }
 
 /// Returns the length of a head that expects 100 (Continue) before its content.
-fn expectant_head(talk: &Talk) -> Option<usize> {
-    let sent = crate::record::sent(&talk.steps);
-    let end = find(&sent, b"\r\n\r\n")?;
+fn expectant_head(sent: &[u8]) -> Option<usize> {
+    let end = find(sent, b"\r\n\r\n")?;
     let framing = ClaimedFraming::of(&sent[..end]);
     (framing.expects && (framing.length > 0 || framing.chunked)).then_some(end + 4)
 }

@@ -13,11 +13,11 @@ const RETURN_FACTOR_MIN: f64 = 5.0;
 
 pub(crate) const RECONNECTS: Rule = Rule {
     id: "slow-reconnects",
-    title: "Clients that reconnect at the same time wait long or are refused",
+    title: "Clients that reconnect at the same time wait a long time or are refused",
     reasoning: "After a restart or a network failure all clients reconnect at once. A server that \
         accepts connections, makes TLS handshakes or checks logins one by one needs \
         the sum of their times, and a full accept queue or a limit refuses clients. The handshakes \
-        before the reset show the time of a single one.",
+        before the reset show how long a single one takes.",
     source: "Reconnect storm of --ws-storm; the thundering herd problem.",
     thresholds: &[
         (LOST_MIN as f64, "WebSockets reset at the same time, at least"),

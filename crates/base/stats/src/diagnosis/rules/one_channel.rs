@@ -12,7 +12,7 @@ pub(crate) const RULE: Rule = Rule {
         server. The server (SETTINGS_MAX_CONCURRENT_STREAMS, often 100) or the client (--streams) \
         limits the streams of a connection. Calls beyond the limit wait on the client, while \
         server and link have capacity left. Many servers also read a connection in one thread, and \
-        a load balancer for connections sends all calls of a connection to one back end.",
+        a connection-level (layer 4) load balancer sends all calls of a connection to one back end.",
     source: "RFC 9113 §5.1.2; the gRPC project's performance guide, which recommends several channels \
              where streams of one connection queue.",
     thresholds: &[

@@ -43,7 +43,7 @@ impl Reader<'_> {
         let mut ask = self.ask(url, table, false)?;
         if ask.method != "GET" || ask.body != Body::None || ask.close {
             let why =
-                "the upgrade to WebSocket is a GET without a body, and close is a move of talk";
+                "connect sends a GET without a body; to close the WebSocket, put close into talk";
             return Err(table.fault(why));
         }
         if !matches!(ask.version, HttpVersion::Http11 | HttpVersion::Auto) {
@@ -98,7 +98,7 @@ impl Reader<'_> {
         Ok(moves)
     }
 
-    /// The content of a message.
+    /// Reads the content of a message.
     pub(crate) fn message(&self, node: &SentNode<'_>) -> Result<Body, ParseError> {
         match node {
             SentNode::Text(node) if node.is_text() => self.template(node).map(Body::Text),
@@ -108,7 +108,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `match` and `count` of expected messages.
+    /// Reads `match` and `count` of expected messages.
     pub(crate) fn awaited(&self, table: &mut Table<'_>) -> Result<(Content, u32), ParseError> {
         let matching = table.take("match").map(|node| self.content(&node)).transpose()?;
         let count = table.take("count").map(|node| self.number(&node)).transpose()?.unwrap_or(1);
@@ -118,7 +118,7 @@ impl Reader<'_> {
         Ok((matching.unwrap_or_default(), count))
     }
 
-    /// A code that the client sends; `true`: 1000.
+    /// Reads a close code that the client sends; `true` means 1000.
     pub(crate) fn close_code(&self, node: &Node<'_>) -> Result<u16, ParseError> {
         let code = match node.switch() {
             Some(true) => NORMAL,

@@ -14,8 +14,8 @@ use units::Nanos;
 const DECLARED_FACTOR: u64 = 16;
 /// Time for the reply to 100-continue.
 const PATIENCE: Nanos = Nanos::SECOND;
-/// Numbers of chunks whose work is compared with that of a tenth of them, if the server accepts
-/// that many.
+/// Numbers of chunks, if the server accepts that many. The work for each number is compared with
+/// the work for a tenth of it.
 const CHUNKS: [u64; 2] = [2_000, 20_000];
 
 fn posted(target: &TestTarget, fields: &str) -> String {

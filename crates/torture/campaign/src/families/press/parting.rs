@@ -68,7 +68,7 @@ pub(in crate::families) fn resets(
     }
 }
 
-/// Records the effect of a round that lasts, or that occurred during it.
+/// Records the effect of a round, whether it lasts or occurred only during the round.
 fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
     result.show(round.outcome);
     let lasts = matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed);

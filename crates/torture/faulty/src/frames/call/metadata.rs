@@ -1,11 +1,12 @@
 //! The fields of a call.
 
+use super::super::request::values;
 use protocol::hpack::Field;
 use units::Nanos;
 
-/// Returns the value of a field.
+/// Returns the first value of a field.
 pub(super) fn value<'f>(fields: &'f [Field], name: &str) -> Option<&'f [u8]> {
-    fields.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, value)| value.as_slice())
+    values(fields, name.as_bytes()).next()
 }
 
 pub(super) fn size(fields: &[Field]) -> usize {
@@ -36,7 +37,7 @@ pub(super) fn is_base64(value: &[u8]) -> bool {
         let padding = one.iter().rev().take_while(|byte| **byte == b'=').count();
         let digits = &one[..one.len() - padding];
         let known = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
-        // one letter too many holds no whole byte, and no padding completes it
+        // a single leftover letter is less than a byte, and no padding completes it
         let whole = digits.len() % 4 != 1 && (padding == 0 || one.len().is_multiple_of(4));
         padding <= 2 && digits.iter().all(known) && whole
     })

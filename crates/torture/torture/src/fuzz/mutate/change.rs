@@ -209,8 +209,9 @@ pub(super) enum MutatedPart {
     LineEnd,
     Head,
     Framing,
-    /// Data, chunks or trailers.
+    /// Data or chunks.
     Content,
+    /// Trailers, or the end of chunked content.
     Trailers,
     /// The same content, framed the other way.
     Turned,
