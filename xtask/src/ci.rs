@@ -38,7 +38,7 @@ const STEPS: &[Step] = &[
         let mut doc = cargo(root);
         doc.env("RUSTDOCFLAGS", "-D warnings");
         checked_by_clippy(&mut doc);
-        // these doc comments are help texts, with brackets that are no links
+        // these doc comments are help texts, with brackets that are not links
         let help = ["--exclude", "loadstone", "--exclude", "args"];
         let what = ["doc", "--workspace", "--no-deps", "--locked"];
         shell::run(doc.args(what).args(help))
@@ -123,7 +123,7 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     let others = others.flat_map(|name| ["--test", name]);
     let what: Vec<&str> = EVERYWHERE.into_iter().chain(["--lib", "--bins"]).chain(others).collect();
     let others = || {
-        let mut test = cargo_with_default_signals(root);
+        let mut test = cargo_of_tests(root);
         test.arg("test").args(args).args(&what);
         vec![run_lane(&mut test, shell::run_seen)]
     };
@@ -212,11 +212,12 @@ fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
 /// that wait.
 fn aside(root: &Path, args: &[String]) -> Vec<Ended> {
     let release = shell::target_folder(root).join("release/loadstone");
-    let mut lua = cargo_with_default_signals(root);
+    let mut lua = cargo_of_tests(root);
     // together with the program's package its dependencies have the same features; otherwise LuaJIT
     // and others would be rebuilt
     let packages = ["--package", "loadstone", "--package", "lua", "--lib"];
-    lua.arg("test").args(args).arg("--release").args(packages);
+    // a failed test must not end the lane: only the failed tests are repeated
+    lua.arg("test").args(args).args(["--release", "--no-fail-fast"]).args(packages);
     let names = match lua_tests(root) {
         Ok(names) => names,
         Err(why) => return vec![Ended::before_tests(Err(why))],
@@ -242,14 +243,14 @@ fn aside(root: &Path, args: &[String]) -> Vec<Ended> {
 
 /// The command that runs these tests, which are separate programs.
 fn tests_named(root: &Path, args: &[String], names: &[&str]) -> Command {
-    let mut test = cargo_with_default_signals(root);
+    let mut test = cargo_of_tests(root);
     test.arg("test").args(args).args(EVERYWHERE);
     test.args(names.iter().flat_map(|name| ["--test", name]));
     test
 }
 
 fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> {
-    let mut test = cargo_with_default_signals(root);
+    let mut test = cargo_of_tests(root);
     packages::with_system_folders(&mut test);
     shell::run(test.arg("test").args(args).args(what))
 }
@@ -259,7 +260,7 @@ fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> 
 /// # Errors
 /// Fails if a test fails for another reason than its snapshot.
 pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    let mut test = cargo_with_default_signals(root);
+    let mut test = cargo_of_tests(root);
     packages::with_system_folders(&mut test);
     test.env("INSTA_UPDATE", "always").arg("test");
     if !args.iter().any(|arg| arg == "-p" || arg.starts_with("--package")) {
@@ -289,6 +290,19 @@ fn cargo(root: &Path) -> Command {
     cargo.current_dir(root);
     cargo
 }
+
+/// The command for tests. Property tests draw the same inputs each time, unless the variable is set:
+/// a failure is a fault of the change and can be repeated. Plain `cargo test` draws new inputs.
+fn cargo_of_tests(root: &Path) -> Command {
+    let mut command = cargo_with_default_signals(root);
+    if std::env::var_os(PROPTEST_SEED).is_none() {
+        command.env(PROPTEST_SEED, "1");
+    }
+    command
+}
+
+/// Read by proptest.
+const PROPTEST_SEED: &str = "PROPTEST_RNG_SEED";
 
 /// Resets ignored signals for tests that send signals: a program inherits them, as set by `nohup`
 /// and by shells for background jobs.

@@ -4,9 +4,30 @@
 use crate::recorded::RecordedError;
 use crate::recorded::commands::{Split, open, outside};
 
-/// Returns whether a text was quoted for cmd.exe, as Chrome's "Copy as cURL (cmd)" does.
+/// Returns whether a text was quoted for cmd.exe, as Chrome's "Copy as cURL (cmd)" does: `^"`, or
+/// ` ^` at the end of a line, outside of bash's quotes.
 pub(crate) fn is_cmd(text: &str) -> bool {
-    text.contains("^\"") || text.lines().any(|line| line.trim_end().ends_with(" ^"))
+    let (mut quote, mut before, mut at_blank) = (None, b'\n', true);
+    for byte in text.bytes() {
+        match (quote, byte) {
+            (None, b'"') if before == b'^' => return true,
+            (None, b'\n') if before == b'^' && at_blank => return true,
+            // cmd.exe's lines end with CR LF
+            (None, b'\r') => continue,
+            (Some(b'"'), b'"' | b'\\') if before == b'\\' => {
+                before = b'"';
+                continue;
+            }
+            (Some(open), _) if open == byte => quote = None,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            _ => {}
+        }
+        if byte == b'^' {
+            at_blank = before.is_ascii_whitespace();
+        }
+        before = byte;
+    }
+    quote.is_none() && before == b'^' && at_blank
 }
 
 /// A byte after processing by cmd.exe.

@@ -85,6 +85,19 @@ fn commands_end_where_a_shell_ends_them() {
 }
 
 #[test]
+fn carets_inside_of_bash_quotes_are_text() {
+    for (text, words) in [
+        (r#"'a ^"b"' c"#, &[r#"a ^"b""#, "c"][..]),
+        ("'a ^\nb' c", &["a ^\nb", "c"]),
+        (r#""a\\" 'b^"'"#, &["a\\", "b^\""]),
+        ("^\"it's^\" ^\r\n b", &["it's", "b"]),
+        ("\"it's\" ^\r\n b ^", &["it's", "b"]),
+    ] {
+        assert_eq!(one(text), words, "{text}");
+    }
+}
+
+#[test]
 fn shell_operators_are_refused() {
     for text in ["a | b", "$(id)", "`id`", "a > f", "(a)", "cost=$5", "$HOME", "a$?"] {
         assert!(split(text).unwrap_err().error.0.contains("outside of quotes"), "{text}");
