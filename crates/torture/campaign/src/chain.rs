@@ -89,7 +89,7 @@ fn through(
         let heard = collect_arrivals(runner, origin);
         if heard.len() < PLAIN_CALLS {
             return Err(format!(
-                "of {PLAIN_CALLS} plain requests through the proxy {} arrived: configure the \
+                "{} of {PLAIN_CALLS} plain requests through the proxy arrived: configure the \
                 proxy to forward to the --origin address and not to cache",
                 heard.len()
             ));

@@ -62,7 +62,7 @@ fn attribute_to_tail(
         Ok(Some(several)) => record_culprits(runner, case, several, result),
         Ok(None) if crashed => by_chance::find(runner, case, affected, tail, result),
         Ok(None) => result.notes.push(format!(
-            "plain requests failed, but not again: neither after the last conversation alone nor \
+            "plain requests failed once and not again: neither after the last conversation alone nor \
             after the last {}",
             tail.len()
         )),
@@ -84,7 +84,9 @@ fn unfinished(end: SearchEnd, tail: usize) -> String {
     };
     match end {
         SearchEnd::Spent => {
-            format!("plain requests failed; the search in {last} was stopped before it found why")
+            format!(
+                "plain requests failed; the search in {last} was stopped before it found the cause"
+            )
         }
         SearchEnd::Lost => format!(
             "plain requests failed, and after a repetition of {last} they got no response for {}",
@@ -102,7 +104,7 @@ pub(crate) fn suspect(
     result: &mut CaseResult,
 ) {
     if affected == AffectedPart::Killed {
-        return result.notes.push("no request is blamed for that".to_owned());
+        return result.notes.push("no request is the cause of that".to_owned());
     }
     if result.outcome == TestOutcome::Leak {
         // the case names the cause
@@ -165,7 +167,7 @@ fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseRes
         seen: judge::seen(&talk),
         expected: "plain requests get their usual response after the client disconnects".to_owned(),
         why: format!(
-            "workers lost for good: it hung while plain requests were still served; after more \
+            "workers lost permanently: it hung while plain requests were still served; after more \
             such requests, whose clients have disconnected, none was served for {}",
             show::duration(GATE)
         ),

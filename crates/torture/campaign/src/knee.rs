@@ -45,7 +45,7 @@ impl Limit {
     pub(crate) fn words(&self) -> String {
         match self {
             Limit::Bound(option) => format!("our limit does not allow more ({option} raises it)"),
-            Limit::Case => "this case offers no more".to_owned(),
+            Limit::Case => "this case does not offer a higher rate".to_owned(),
             Limit::Ourselves(why) => format!("this machine could not offer more: {why}"),
             Limit::Time => "its time limit was reached".to_owned(),
         }
@@ -54,7 +54,7 @@ impl Limit {
 
 impl Knee {
     pub(crate) fn measures(&self) -> [Measure; 2] {
-        let beyond = "beyond it less than 95 % got a response in time";
+        let beyond = "beyond which fewer than 95 % got a response in time";
         let note = match &self.limit {
             Some(Limit::Time) if self.high.is_some() => {
                 format!("{beyond}; {}", Limit::Time.words())

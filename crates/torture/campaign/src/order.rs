@@ -102,7 +102,7 @@ fn used_up(runner: &mut Runner<'_>) -> Option<String> {
     let over = runner.world.governor().cases_are_over(now);
     over.then(|| {
         format!(
-            "the time for all cases, {}, was used up (--budget SPAN gives more)",
+            "the time limit for all cases, {}, was reached (--budget SPAN raises it)",
             units::show::duration(budget)
         )
     })

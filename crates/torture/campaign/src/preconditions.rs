@@ -86,7 +86,7 @@ fn check_call(runner: &Runner<'_>, response: &Response) -> Result<(), String> {
         None => format!("HTTP status {} without grpc-status", response.status),
     };
     Err(format!(
-        "a plain call of {path} got {status}: name a method that an empty message suits, as \
+        "a plain call of {path} got {status}: name a method that accepts an empty message, such as \
         grpc://host:port/package.Service/Method"
     ))
 }

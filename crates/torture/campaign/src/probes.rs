@@ -213,7 +213,7 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
         first_byte: None,
         over: Nanos::ZERO,
         seen: Seen::Lost,
-        said: format!("not sent: {WAITING_MAX} wait for a response"),
+        said: format!("not sent: {WAITING_MAX} probes already wait for a response"),
         ours: false,
         refused: false,
         case: pattern.case.clone(),
@@ -261,7 +261,7 @@ fn judged(plain: &Plain, response: &Response) -> (Seen, String) {
     }
     match status {
         429 | 503 => (Seen::Shed, status.to_string()),
-        _ if status == plain.status => (Seen::Lost, format!("{status} with another body")),
+        _ if status == plain.status => (Seen::Lost, format!("{status} with a different body")),
         _ => (Seen::Lost, status.to_string()),
     }
 }

@@ -7,7 +7,7 @@ use crate::replies::Response;
 use protocol::grpc::{CONTENT_TYPE, Code, expected_codes, status_of};
 use units::ParseError;
 
-/// Method that most servers offer, and that an empty message suits.
+/// Method that most servers offer, and that accepts an empty message.
 pub const HEALTH: &str = "/grpc.health.v1.Health/Check";
 /// An empty message with its prefix.
 pub const EMPTY: [u8; 5] = [0; 5];

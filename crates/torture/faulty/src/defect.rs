@@ -168,7 +168,7 @@ defects! {
         StallsOnOdd "stalls-on-odd" "the response to a refused request, or to %00 in the target, \
             has a head and no end",
         SplitsResponses "splits-responses" "the decoded query is copied into a field",
-        ServesParents "serves-parents" "a decoded path with dots is served from outside of the tree",
+        ServesParents "serves-parents" "a decoded path with dots is served from outside the document root",
         LeadsAnywhere "leads-anywhere" "a path that starts with two slashes is redirected to its \
             host",
         RefusesLeadingZeros "leading-zeros" "a Content-Length with a leading zero gets 400",

@@ -143,7 +143,7 @@ fn unexplained(found: &Repetitions, tail: usize) -> String {
         ),
         _ => format!(
             "a process crashed again, in repetitions of the last {tail} conversations ({}): too \
-            few crashes to know whether it depends on what is sent{end}",
+            few crashes to tell whether the input matters{end}",
             total.text()
         ),
     }
@@ -179,7 +179,7 @@ fn keep_chance(
         outcome,
         seen: judge::seen(&talk),
         expected: "plain requests get their usual response".to_owned(),
-        why: format!("{what} crashes by chance, whatever is sent (in {})", rate.text()),
+        why: format!("{what} crashes at random, whatever the input (in {})", rate.text()),
         kind: Some(FailureKind::Lost),
         cause: Some(Cause::Chance),
     };
@@ -238,8 +238,8 @@ mod tests {
         assert_eq!(
             unexplained(&found, 2),
             "a process crashed again, in repetitions of the last 2 conversations (1 of 400, which \
-            is 0.044 % to 1.40 % with 95 % confidence): too few crashes to know whether it depends \
-            on what is sent; the search was stopped early"
+            is 0.044 % to 1.40 % with 95 % confidence): too few crashes to tell whether the input \
+            matters; the search was stopped early"
         );
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn gone_for_good(sent: u64) -> String {
     };
     let many = if sent == 1 { String::new() } else { format!("{} ", show::count(sent)) };
     format!(
-        "workers lost for good: after {many}{such} disconnected, no plain request got a response \
+        "workers lost permanently: after {many}{such} disconnected, no plain request got a response \
         for {}",
         show::duration(GATE)
     )

@@ -59,7 +59,7 @@ const KINDS: [(&str, FuzzPlace); 5] = [
     ("random data in the body", FuzzPlace::Body),
     ("random bytes", FuzzPlace::Raw),
     ("random fields", FuzzPlace::Fields),
-    ("requests given up", FuzzPlace::Aborts),
+    ("aborted requests", FuzzPlace::Aborts),
 ];
 
 pub(super) fn run(
@@ -104,7 +104,7 @@ pub(super) fn run(
     }
     let all: Vec<String> = grown.iter().map(|one| one.text.clone()).collect();
     result.notes.push(format!(
-        "{}, but not by repetitions of any kind of request: a cache or a pool that was filled",
+        "{}, but repeating each kind of request does not add to it: a cache or a pool was filled",
         all.join("; ")
     ));
 }
@@ -259,7 +259,7 @@ fn leaked(
     let words = |value: f64| resource.what.shown(value.max(0.0) as u64);
     let why = format!(
         "{} grows by {} per {requests} requests (at least {} with 95 % confidence), over {} \
-        batches without a sign of an end",
+        batches, without leveling off",
         resource.what.text(),
         words(slope.per_batch),
         words(slope.lower),

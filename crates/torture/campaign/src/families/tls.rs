@@ -278,10 +278,7 @@ fn tried(
             (ConversationOutcome::Fail, HandshakeReply::Nothing) => {
                 "it waits for data that will never arrive"
             }
-            (ConversationOutcome::Fail, _) => {
-                "it continues after input that it cannot have \
-                understood"
-            }
+            (ConversationOutcome::Fail, _) => "it continues after input that it cannot have parsed",
             _ => "",
         };
         let judgement = Judgement {

@@ -152,9 +152,11 @@ const WORDS: [Plainly; 33] = [
     ("reject", "refuse it with 4xx, 501 or 505, or close the connection", rejected),
     ("answered", "answer", |talk, _| first(talk).is_some()),
     ("one-answer", "answer once", |talk, _| own(talk).len() == 1 && !is_another(talk)),
-    ("no-answer", "give no answer", |talk, _| own(talk).is_empty()),
+    ("no-answer", "send no response", |talk, _| own(talk).is_empty()),
     ("close", "close the connection", |talk, _| has_ended(talk)),
-    ("ended", "answer or close the connection", |talk, _| first(talk).is_some() || has_ended(talk)),
+    ("ended", "respond or close the connection", |talk, _| {
+        first(talk).is_some() || has_ended(talk)
+    }),
     ("silent", "wait", |talk, _| first(talk).is_none() && talk.end == TalkEnd::Silent),
     ("interim", "send an interim response", |talk, _| !talk.replies.interim.is_empty()),
     ("no-interim", "send no interim response", |talk, _| talk.replies.interim.is_empty()),
@@ -163,23 +165,23 @@ const WORDS: [Plainly; 33] = [
     }),
     ("nothing-more", "send nothing more", |talk, _| talk.replies.junk.is_none()),
     ("no-body", "send no content", |talk, _| first(talk).is_some_and(|one| one.body_len == 0)),
-    ("plain", "answer as to a plain GET", |talk, plain| {
+    ("plain", "respond as to a plain GET", |talk, plain| {
         first(talk).is_some_and(|answer| plain.is(answer))
     }),
-    ("all-plain", "answer each request as a plain GET", all_plain),
+    ("all-plain", "respond to each request as to a plain GET", all_plain),
     ("undisclosed", "not send the content of the file", |talk, plain| {
         !own(talk).iter().any(|answer| plain.discloses(answer))
     }),
-    ("last-plain", "answer the last request as a plain GET", |talk, plain| {
+    ("last-plain", "respond to the last request as to a plain GET", |talk, plain| {
         own(talk).last().is_some_and(|answer| plain.is(answer))
     }),
-    ("one-plain", "answer one of the requests as a plain GET", |talk, plain| {
+    ("one-plain", "respond to one of the requests as to a plain GET", |talk, plain| {
         own(talk).iter().any(|answer| plain.is(answer))
     }),
     ("not-longer", "send little more than the page", |talk, plain| {
         own_bytes(talk) <= plain.body_len + plain.body_len / 10 + 1024
     }),
-    ("prompt", "begin to answer within a second", prompt),
+    ("prompt", "begin to respond within a second", prompt),
     ("stands", "keep the connection", |talk, _| http2::stays_open(talk)),
     ("pong", "acknowledge a PING afterwards", |talk, _| http2::pong(talk)),
     ("unheard", "not answer", |talk, _| http2::unheard(talk)),

@@ -132,7 +132,7 @@ fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
         return GrowthVerdict::Bad(why);
     }
     if judge::parses_content(talk) {
-        return GrowthVerdict::Bad("a part of it is taken for another request".to_owned());
+        return GrowthVerdict::Bad("a part of it is parsed as another request".to_owned());
     }
     let response = talk.replies.responses.first().map(|response| response.status);
     let refused = |status| SizeRefusal {

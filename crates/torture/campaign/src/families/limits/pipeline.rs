@@ -93,7 +93,7 @@ fn judged(talk: &Talk, right: u64, count: u64) -> (ConversationOutcome, String) 
         }
         _ if wrong > 0 => (
             ConversationOutcome::Fail,
-            format!("{} responses were not that of the page", show::count(wrong)),
+            format!("{} responses differed from the page", show::count(wrong)),
         ),
         _ if right == count => (ConversationOutcome::Pass, String::new()),
         TalkEnd::Closed | TalkEnd::Broken(_) if right > 0 => {

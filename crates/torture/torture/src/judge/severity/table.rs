@@ -38,8 +38,8 @@ impl SentSort {
             SentSort::Costly => "a costly message",
             SentSort::Valid => "a valid request",
             SentSort::Replayed => "a replayed request",
-            SentSort::Injected => "a line end in a value",
-            SentSort::Traversing => "a path outside of the tree",
+            SentSort::Injected => "a line terminator in a value",
+            SentSort::Traversing => "a path outside the document root",
             SentSort::Segments => "TCP segments",
             SentSort::Kernel => "segments for the kernel",
             SentSort::Other => "anything",
@@ -126,7 +126,7 @@ impl Effect {
             Effect::Dead => "the server's process exits",
             Effect::Leak => "resources are not released",
             Effect::ShutOut => {
-                "others get no response, and as many well-behaved connections do no harm"
+                "others get no response, though as many well-behaved connections have no such effect"
             }
             Effect::Crowded => "others get no response, whatever the connections do",
             Effect::WorkerLost => "a worker crashes",
@@ -149,8 +149,8 @@ impl Effect {
             Effect::ServerError => "500 or another server error",
             Effect::Slow => "the response takes more time than its size explains",
             Effect::Closed => "the connection ends without a response",
-            Effect::Refused => "it is refused in another way than required",
-            Effect::ContentParsed => "its content is taken for a request, which gets a response",
+            Effect::Refused => "it is refused differently than required",
+            Effect::ContentParsed => "its content is parsed as a request, which gets a response",
             Effect::AnswerClosed => "it is processed, and the connection ends",
             Effect::Answer => "it is processed, and the connection stays open",
         }
@@ -196,7 +196,7 @@ pub const TABLE: [SeverityRow; 47] = [
         Critical,
         "the server stops: no client gets a response afterwards",
     ),
-    row(SentSort::Other, Effect::ShutOut, Critical, "a few connections keep all other clients out"),
+    row(SentSort::Other, Effect::ShutOut, Critical, "a few connections block all other clients"),
     row(
         SentSort::Other,
         Effect::Crowded,
@@ -254,7 +254,7 @@ pub const TABLE: [SeverityRow; 47] = [
         SentSort::Ambiguous,
         Effect::NextHangs,
         Critical,
-        "the next request is taken for content of the message: it may be that of another client",
+        "the next request is parsed as content of the message: it may be that of another client",
     ),
     row(
         SentSort::Other,
@@ -282,7 +282,7 @@ pub const TABLE: [SeverityRow; 47] = [
         SentSort::Other,
         Effect::NoContinue,
         Low,
-        "a client that waits for 100 (Continue) before it sends the content waits in vain",
+        "a client that waits for 100 (Continue) before it sends the content gets no response",
     ),
     row(SentSort::Ambiguous, Effect::Unfinished, Medium, UNREFUSED),
     row(SentSort::Misleading, Effect::Unfinished, Medium, UNREFUSED),
@@ -345,7 +345,7 @@ pub const TABLE: [SeverityRow; 47] = [
     row(SentSort::Other, Effect::AnswerClosed, Low, SENDER_ONLY),
 ];
 
-const CONTENT_PARSED: &str = "bytes of the message are taken for the start of the next request, \
+const CONTENT_PARSED: &str = "bytes of the message are parsed as the start of the next request, \
     which may be that of another client";
 const NEXT_REFUSED: &str = "a following valid request on the same connection is refused";
 const COSTLY: &str =
