@@ -367,7 +367,7 @@ impl GivenOptions {
                 .map_err(|why| UsageError::new(format!("--ws-rate: {}", why.0)))?;
             let Load::Closed { users, session: None, .. } = plan.load else {
                 return Err(UsageError::new(
-                    "--ws-rate cannot go with a load that has a rate or sessions; drop one",
+                    "--ws-rate cannot be used with a load that has a rate or sessions; drop one",
                 ));
             };
             if !plan.is_websocket() {
@@ -534,13 +534,13 @@ impl GivenOptions {
         let open = self.first_of(&["rate", "stages"]).is_some();
         if open && model.is_of_users() {
             return Err(UsageError::new(
-                "--workload simulates users who wait for their pages and cannot go with --rate or \
+                "--workload simulates users who wait for their pages and cannot be used with --rate or \
                  --stages; drop one (`loadstone workload sequence` makes a list for --urls, which goes with --rate)",
             ));
         }
         if model.has_rate() && (open || self.has("connections")) {
             return Err(UsageError::new(
-                "--workload s-client-like sets its own rate, sockets / timeout, and cannot go with \
+                "--workload s-client-like sets its own rate, sockets / timeout, and cannot be used with \
                  -c, --rate or --stages; drop them (a ramp has rates too: there, write --close \
                  --connect-timeout 500ms)",
             ));

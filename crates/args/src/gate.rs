@@ -202,7 +202,7 @@ impl GateArgs {
             let least = run * (blocks * 2 * OF_A_BLOCK as u64);
             if least > budget {
                 return Err(UsageError::new(format!(
-                    "--budget {}: an answer takes {blocks} blocks of four runs of {} at least, \
+                    "--budget {}: an answer needs at least {blocks} blocks of four runs of {}, \
                      which is {}; give shorter runs (-d) or a longer budget",
                     show::duration(budget),
                     show::duration(run),

@@ -47,7 +47,7 @@ pub(super) fn bare_url(text: &str, instead: &str) -> Result<Url, String> {
     let Location { url, auth } = plan::parse_url(text).map_err(|error| error.0)?;
     match auth {
         None => Ok(url),
-        Some(_) => Err(format!("a login in it is not sent; {instead}")),
+        Some(_) => Err(format!("the login in it is not sent; {instead}")),
     }
 }
 

@@ -229,7 +229,7 @@ impl RampArgs {
         self.refuse_beside_vary()?;
         match self.targets.len() {
             count if count > TARGETS_MAX => Err(UsageError::new(format!(
-                "a session measures {TARGETS_MAX} targets at most, and there are {count}; leave some out"
+                "a ramp measures at most {TARGETS_MAX} targets, and there are {count}; omit some"
             ))),
             _ => Ok(()),
         }
@@ -249,7 +249,7 @@ impl RampArgs {
             (self.common.given.has("clients"), "--clients", "one path is varied, not many"),
         ] {
             if given {
-                return Err(UsageError::new(format!("--vary does not go with {option}: {why}")));
+                return Err(UsageError::new(format!("--vary cannot be used with {option}: {why}")));
             }
         }
         Ok(())

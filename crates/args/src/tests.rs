@@ -689,7 +689,7 @@ fn options_of_the_norm_site_need_the_norm_site() {
         ("--init tree --norm", "--init writes a tree out and serves nothing"),
         ("--init tree --listen :0", "--init writes a tree out and serves nothing"),
         ("--norm /nowhere", "there is no site.toml in /nowhere: write a tree with"),
-        ("--norm --break nonsense", "--break \"nonsense\": no such switch; there are\n  welcome "),
+        ("--norm --break nonsense", "--break \"nonsense\": no such switch; known are\n  welcome "),
         ("--norm --log-level loud", "--log-level \"loud\": one of Debug, Info, Warn, Error"),
         ("--norm --listen unix:/tmp/x", "give --listen ADDR:PORT"),
         ("--norm --threads 65", "--threads must be 1 to 64 with --norm"),
@@ -843,5 +843,5 @@ fn a_recorder_listens_on_this_machine_only() {
     assert!(refused.contains("other machines could use the recorder"), "{refused}");
     assert_eq!(typed(&["--listen", "0.0.0.0:8888", "--public"]), Ok(()));
     assert!(typed(&["-n", "0"]).unwrap_err().contains("records nothing"));
-    assert!(typed(&["--upstream", "http://u:p@h/"]).unwrap_err().contains("a login in it"));
+    assert!(typed(&["--upstream", "http://u:p@h/"]).unwrap_err().contains("the login in it"));
 }

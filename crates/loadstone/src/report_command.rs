@@ -94,7 +94,7 @@ fn all_of(file: &Path) -> Result<Vec<(String, Stored)>, Failure> {
     let mut entries = store.list(&Filter::default()).map_err(unreadable)?;
     entries.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
     if entries.is_empty() {
-        return Err(Failure::usage(format!("{}: there is no result in it", file.display())));
+        return Err(Failure::usage(format!("{}: it contains no result", file.display())));
     }
     let stem =
         file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());

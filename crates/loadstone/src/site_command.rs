@@ -72,7 +72,7 @@ fn serve_norm(task: &NormTask) -> Result<Code, Failure> {
         units::show::count(served.refused)
     ));
     if served.log_lines_lost > 0 {
-        crate::say(&format!("the log could not take {} lines", served.log_lines_lost));
+        crate::say(&format!("{} lines could not be written to the log", served.log_lines_lost));
         return Ok(Code::NotWritten);
     }
     Ok(Code::Done)

@@ -368,7 +368,8 @@ fn token_request(plan: &Plan, url: &Url) -> Result<Message, String> {
 fn read_answer(url: &Url, heard: &Heard) -> Result<(Arc<str>, Option<Nanos>), String> {
     let endpoint = format!("the token endpoint {}", &url[..Position::AfterPath]);
     let reply = heard.result.as_ref();
-    let reply = reply.map_err(|trouble| format!("{endpoint} gave no answer: {}", trouble.text))?;
+    let reply =
+        reply.map_err(|trouble| format!("{endpoint} sent no response: {}", trouble.text))?;
     let json: Option<serde_json::Value> = match fields::find(&reply.head, "content-encoding") {
         None => serde_json::from_slice(&reply.body).ok(),
         Some(_) => None,

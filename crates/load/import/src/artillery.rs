@@ -287,7 +287,7 @@ impl DraftReader<'_> {
                 self.draft.left_out.add(
                     node.line,
                     block.name,
-                    "only requests are made before and after the load",
+                    "only requests run before and after the load",
                 );
                 None
             }
@@ -299,7 +299,7 @@ impl DraftReader<'_> {
         let name = node.scalar_at("name").unwrap_or_else(|| format!("scenario {number}"));
         let engine = node.text_at("engine");
         if !["", "http"].contains(&engine) {
-            let why = "only the engine http is imported; the whole scenario is missing";
+            let why = "only the engine http is imported; the whole scenario is omitted";
             return self.draft.left_out.add(
                 node.line,
                 format!("scenario {name} (engine {engine})"),

@@ -221,14 +221,19 @@ impl Correlator<'_> {
         }
         let Some(maker) = maker_of(&core.0, &core.1) else {
             let what = format!("{} of {}", slot.place, step.name);
-            let why = "it differs between the recordings, and no earlier response has it; the recorded value is sent";
+            let why = "it differs between the recordings, and no earlier response contains it; the recorded value is sent";
             self.draft.left_out.add(step.line, what, why);
             return None;
         };
         let name = self.free_name(&slot.name());
         self.draft.made.push((name.clone(), maker));
         let text = Text::named(name);
-        self.show(step, slot, &shown(&text), "no response has it: made for each iteration");
+        self.show(
+            step,
+            slot,
+            &shown(&text),
+            "no response contains it; it is generated for each iteration",
+        );
         self.known.push((core.0, core.1, text.clone()));
         Some(wrap(text))
     }

@@ -24,7 +24,7 @@ pub(crate) fn filter(draft: &mut PlanDraft, request: &ImportRequest<'_>) -> Resu
             known.dedup();
             known.truncate(LISTED_MAX);
             let known = known.join(", ");
-            return Err(format!("--only {wanted}: nothing has this name; there are: {known}"));
+            return Err(format!("--only {wanted}: nothing has this name; known names: {known}"));
         }
     }
     let mut left_out = std::mem::take(&mut draft.left_out);

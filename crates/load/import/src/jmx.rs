@@ -213,8 +213,7 @@ impl<'a> DraftReader<'a> {
             match piece {
                 DraftPiece::Step(mut step) => {
                     if !step.guard.is_empty() {
-                        let why =
-                            "steps before and after the load are made once, without a condition";
+                        let why = "steps before and after the load run once, without a condition";
                         self.draft.left_out.add(step.line, step.name.clone(), why);
                         step.guard = DraftGuard::default();
                     }
@@ -222,8 +221,7 @@ impl<'a> DraftReader<'a> {
                 }
                 DraftPiece::Block(block) => {
                     if !block.guard.is_empty() {
-                        let why =
-                            "steps before and after the load are made once, without a condition";
+                        let why = "steps before and after the load run once, without a condition";
                         self.draft.left_out.add(0, block.name.clone(), why);
                     }
                     self.plain_steps(block.parts, out);

@@ -48,7 +48,7 @@ pub(crate) fn vegeta_targets(
         return Err("it has no target: a line such as GET http://localhost:8080/".to_owned());
     }
     if draft.targets.len() > TARGETS_MAX {
-        return Err(format!("it has more than {TARGETS_MAX} targets; cut it"));
+        return Err(format!("it has more than {TARGETS_MAX} targets; shorten it"));
     }
     Ok(())
 }
@@ -137,7 +137,7 @@ pub(crate) fn read_siege(text: &str, request: &ImportRequest<'_>) -> Result<Plan
         return Err("it has no URL".to_owned());
     }
     if draft.targets.len() > TARGETS_MAX {
-        return Err(format!("it has more than {TARGETS_MAX} URLs; cut it"));
+        return Err(format!("it has more than {TARGETS_MAX} URLs; shorten it"));
     }
     Ok(draft)
 }

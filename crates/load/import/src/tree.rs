@@ -225,13 +225,13 @@ impl JsonParser<'_> {
                 Some(_) => end += 1,
             }
         }
-        let raw = self.text.get(start..=end).ok_or_else(|| self.fault("a text is damaged"))?;
+        let raw = self.text.get(start..=end).ok_or_else(|| self.fault("a string is invalid"))?;
         let text = serde_json::from_str(raw).or_else(|_| {
             // some exports have line breaks and tabs inside a text
             let repaired = raw.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
             serde_json::from_str(&repaired)
         });
-        let text = text.map_err(|_| self.fault("a text has an escape that JSON does not have"))?;
+        let text = text.map_err(|_| self.fault("a string has an invalid escape"))?;
         self.line += raw.bytes().filter(|byte| *byte == b'\n').count();
         self.at = end + 1;
         Ok(text)

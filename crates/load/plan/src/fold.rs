@@ -53,7 +53,7 @@ pub fn parse_fold(text: &str) -> Result<Fold, ParseError> {
     };
     let is_method = |name: &str| !name.is_empty() && name.bytes().all(|it| it.is_ascii_uppercase());
     if !method.is_none_or(is_method) {
-        return Err(bad("before a space there is a method, in capitals"));
+        return Err(bad("only a method in capitals may precede a space"));
     }
     let absolute = ["http://", "https://"].iter().any(|scheme| place.starts_with(scheme));
     if !absolute && !place.starts_with('/') {
@@ -88,7 +88,7 @@ fn pieces(place: &str) -> Result<String, String> {
         let (name, all) = name.strip_prefix('*').map_or((name, false), |name| (name, true));
         let is_name = |name: &str| name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
         if name.is_empty() || !is_name(name) {
-            return Err("between braces there is a name of letters, digits and _".to_owned());
+            return Err("braces contain a name of letters, digits and _".to_owned());
         }
         if all && !rest.is_empty() {
             return Err(format!("{{*{name}}} takes everything that follows and must be last"));

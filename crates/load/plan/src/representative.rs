@@ -366,7 +366,7 @@ mod tests {
         assert_eq!((spec.directories, spec.files_seed), (38, 1));
         assert_eq!(made("specweb99-like:mix=static").targets.len(), 1);
         for (wrong, reported) in [
-            (|plan: &mut Plan| plan.stop.duration = None, "cannot go with -n"),
+            (|plan: &mut Plan| plan.stop.duration = None, "cannot be used with -n"),
             (|plan: &mut Plan| plan.request.version = crate::HttpVersion::Http2, "--http 2 or 3"),
             (|plan: &mut Plan| plan.connection.calls = Some(1), "--close or --calls"),
             (|plan: &mut Plan| drop(plan.targets.pop()), "has its operations as targets"),

@@ -239,7 +239,7 @@ pub fn parse_bind(text: &str) -> Result<Vec<IpAddr>, ParseError> {
     let mut sorted = addresses.clone();
     sorted.sort_unstable();
     match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(bad(&format!("{} is in it twice", pair[0]))),
+        Some(pair) => Err(bad(&format!("{} appears twice", pair[0]))),
         None => Ok(addresses),
     }
 }
@@ -372,7 +372,7 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, ParseError> {
         }
         for core in from..=to {
             if cores.contains(&core) {
-                return Err(bad(&format!("core {core} is in it twice")));
+                return Err(bad(&format!("core {core} appears twice")));
             }
             cores.push(core);
         }
@@ -510,11 +510,11 @@ pub(crate) fn header_fault(name: &str, value: &str) -> Option<String> {
         return Some("a control character is in the value".to_owned());
     }
     if value.trim_matches([' ', '\t']) != value {
-        return Some("space surrounds the value".to_owned());
+        return Some("the value has leading or trailing whitespace".to_owned());
     }
     let framing = ["content-length", "transfer-encoding"];
     if framing.iter().any(|known| name.eq_ignore_ascii_case(known)) {
-        return Some(format!("{name} follows from the body and is written by the program"));
+        return Some(format!("{name} is derived from the body and added automatically"));
     }
     None
 }
@@ -538,7 +538,7 @@ pub(crate) fn method_fault(text: &str) -> Option<String> {
         return Some("it is not a token".to_owned());
     }
     let connect = text.eq_ignore_ascii_case("CONNECT");
-    connect.then(|| "it makes a tunnel (for a proxy, give --proxy)".to_owned())
+    connect.then(|| "it opens a tunnel (for a proxy, give --proxy)".to_owned())
 }
 
 /// Parses `name:password` for Digest; without a colon the password is empty.
@@ -562,7 +562,7 @@ pub fn parse_user(text: &str) -> Result<Auth, ParseError> {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));
     if text.chars().any(char::is_control) {
         let why = "a control character is in a user name or password";
-        return Err(ParseError(format!("{why}; basic authorisation cannot carry one")));
+        return Err(ParseError(format!("{why}; Basic authentication cannot carry one")));
     }
     Ok(Auth::Basic { user: user.to_owned(), password: password.to_owned() })
 }

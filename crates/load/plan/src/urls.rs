@@ -79,10 +79,10 @@ pub fn parse_zoned_url(text: &str) -> Result<(Location, Option<ResolveRule>), Pa
             &format!("its IPv6 zone {} cannot be used: {why}", quoted(&zone)),
         ));
     }
-    let location =
-        parse_target_url(&bare).map_err(|_| bad_url(text, "no IPv6 address is before its zone"))?;
+    let location = parse_target_url(&bare)
+        .map_err(|_| bad_url(text, "its zone does not follow an IPv6 address"))?;
     let Some(Host::Ipv6(address)) = location.url.host() else {
-        return Err(bad_url(text, "no IPv6 address is before its zone"));
+        return Err(bad_url(text, "its zone does not follow an IPv6 address"));
     };
     let (host, port) = (format!("[{address}]"), location.url.port_or_known_default().unwrap_or(80));
     let rule = ResolveRule { host, port, address: address.into(), zone: Some(zone) };
@@ -111,7 +111,9 @@ pub fn parse_proxy(text: &str) -> Result<Url, ParseError> {
     let mut url = read_url(text, HTTP)?;
     take_apart(url.clone()).map_err(|why| bad(&why))?;
     if url.scheme() != "http" {
-        return Err(bad("only plain http is spoken to a proxy (https targets go through it)"));
+        return Err(bad(
+            "a proxy is contacted over plain http (https targets are tunneled through it)",
+        ));
     }
     if url.path() != "/" || url.query().is_some() {
         return Err(bad("it has a path"));
@@ -269,7 +271,7 @@ fn parse_line(line: &str, base: Option<&Url>) -> Result<TargetPlan, ParseError> 
             Some(number) => target.weight = parse_weight(number)?,
             None => {
                 return Err(ParseError(format!(
-                    "{} is not understood; after the URL may come weight=N and body=TEXT",
+                    "{} is not supported; the URL may be followed by weight=N and body=TEXT",
                     quoted(word)
                 )));
             }
@@ -310,7 +312,7 @@ fn parse_address(text: &str, base: Option<&Url>) -> Result<Url, ParseError> {
         }
     };
     if location.auth.is_some() {
-        return Err(bad("has a login in it; give --user NAME:PASSWORD for the whole list instead"));
+        return Err(bad("contains a login; give --user NAME:PASSWORD for the whole list instead"));
     }
     Ok(location.url)
 }
@@ -377,7 +379,7 @@ fn take_apart(mut url: Url) -> Result<Location, String> {
     };
     // an http URL with a host always accepts both
     let cleared = url.set_username("").and_then(|()| url.set_password(None));
-    cleared.map_err(|()| "its login cannot be taken out".to_owned())?;
+    cleared.map_err(|()| "its login cannot be removed".to_owned())?;
     Ok(Location { url, auth })
 }
 

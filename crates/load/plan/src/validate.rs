@@ -264,7 +264,7 @@ fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         paced && plan.grpc.message_differs(),
         "--message-rate",
-        "--message-rate does not go with {id} in --message yet; drop one",
+        "--message-rate cannot be used with {id} in --message yet; drop one",
     );
 }
 
@@ -318,12 +318,12 @@ fn check_stream(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.journeys.is_none() && plan.targets.iter().all(head),
         "--stream",
-        "--stream cannot go with --method HEAD, whose responses have no events; use GET, or drop it",
+        "--stream cannot be used with --method HEAD, whose responses have no events; use GET, or drop it",
     );
     problems.add_if(
         plan.script.is_some(),
         "--stream",
-        "--stream cannot go with --script, which may send several requests as one call; drop one",
+        "--stream cannot be used with --script, which may send several requests as one call; drop one",
     );
 }
 

@@ -120,7 +120,7 @@ fn failure(trouble: StartTrouble) -> Failure {
             Failure { code: Code::NoConnection, text: format!("no connection to {text}") }
         }
         StartTrouble::Request(text) => {
-            Failure::usage(format!("--script: what it wants to send is not a request: {text}"))
+            Failure::usage(format!("--script: it returned something that is not a request: {text}"))
         }
         StartTrouble::Name { text, .. }
         | StartTrouble::Tls(text)

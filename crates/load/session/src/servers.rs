@@ -188,7 +188,7 @@ fn addresses(
     };
     let (found, took) = host::resolve(host, port, family)?;
     if found.is_empty() {
-        bail!("{host} has no address of the wanted kind (see -4 and -6)");
+        bail!("{host} has no address of the requested family (see -4 and -6)");
     }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     if bare.parse::<std::net::IpAddr>().is_err() {

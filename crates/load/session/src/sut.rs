@@ -134,7 +134,9 @@ impl SutSource {
         let text = String::from_utf8_lossy(&response.body);
         let status = response.facts.status;
         host::sut::node_exporter(&text).ok_or_else(|| {
-            format!("{url} answers {status} and no node_cpu_seconds_total: is it a node exporter?")
+            format!(
+                "{url} returned {status} without node_cpu_seconds_total: is it a node exporter?"
+            )
         })
     }
 }

@@ -136,7 +136,9 @@ impl WorkerThreads<'_> {
             match thread.join() {
                 Ok(driven) => driven.context("a worker could not start its loop")?,
                 Err(_) => {
-                    anyhow::bail!("a worker thread panicked; this is a bug, the results are gone")
+                    anyhow::bail!(
+                        "a worker thread panicked; this is a bug, and the results are lost"
+                    )
                 }
             }
         }

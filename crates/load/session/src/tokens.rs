@@ -175,7 +175,7 @@ impl Renewal {
                         "ended after {} without a valid token: {why}",
                         units::show::duration(after)
                     ),
-                    advice: "Later calls would have measured refusals, not the server: repair the \
+                    advice: "Later calls would have measured refusals, not the server: fix the \
                              token endpoint, then repeat the run."
                         .to_owned(),
                 },

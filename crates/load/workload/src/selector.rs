@@ -290,7 +290,7 @@ impl<'a> Cursor<'a> {
             self.space();
             if relation == Relation::Inside && (!spaced || self.rest.starts_with(['+', '~', '|'])) {
                 return Err(format!(
-                    "{:?} is not known; there are names, #id, .class, [attribute], spaces, > and commas",
+                    "{:?} is not supported; supported are names, #id, .class, [attribute], spaces, > and commas",
                     self.rest
                 ));
             }
@@ -357,7 +357,7 @@ impl<'a> Cursor<'a> {
         for quote in ["\"", "'"] {
             if self.take(quote) {
                 let (value, rest) =
-                    self.rest.split_once(quote).ok_or("a quotation mark has no second one")?;
+                    self.rest.split_once(quote).ok_or("a quotation mark is not closed")?;
                 self.rest = rest;
                 return Ok(value.to_owned());
             }

@@ -53,7 +53,7 @@ struct Now {
 pub(super) fn prepare() -> Result<(), Failure> {
     let refused = |what: &str, why: String| Failure::usage(format!("cannot {what}: {why}"));
     set_child_subreaper(Some(getpid()))
-        .map_err(|error| refused("look after a server's processes", error.to_string()))?;
+        .map_err(|error| refused("supervise a server's processes", error.to_string()))?;
     signals::before_exit(kill_all).map_err(|error| refused("catch signals", error.to_string()))?;
     // the release build aborts on panic, without dropping anything
     let before = std::panic::take_hook();

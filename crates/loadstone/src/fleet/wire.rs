@@ -413,7 +413,7 @@ impl Desk {
     fn revive(&mut self) {
         let Some(server) = &mut self.server else { return };
         match server.revive() {
-            Ok(true) => crate::say("nats-server had died and was started again"),
+            Ok(true) => crate::say("nats-server had exited and was restarted"),
             Ok(false) => {}
             Err(error) => {
                 self.next_try = net::reactor::monotonic() + REVIVE_PAUSE;

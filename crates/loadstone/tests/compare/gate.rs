@@ -64,7 +64,10 @@ fn a_gate_that_cannot_answer_is_refused() {
     let url = "http://127.0.0.1:1/";
     for (words, expected) in [
         (&["--budget", "1m"][..], "--budget is the time for a gate to judge its bounds"),
-        (&["--budget", "20s", "--fail-if", "p50 +3%", "-d", "5s"], "an answer takes 5 blocks"),
+        (
+            &["--budget", "20s", "--fail-if", "p50 +3%", "-d", "5s"],
+            "an answer needs at least 5 blocks",
+        ),
         (&["--budget", "1m", "--blocks", "6", "--fail-if", "p50 +3%"], "give one of them"),
         (&["--fail-if", "p95 +3%"], "this figure is judged by a gate; add --budget 10m"),
         (&["--budget", "1m", "--fail-if", "cpu +3%"], "a bound on cpu needs servers"),

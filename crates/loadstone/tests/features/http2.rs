@@ -101,9 +101,9 @@ fn options_that_do_not_go_together_are_refused() {
         (&["--streams", "3"][..], "--streams is an option of HTTP/2; add --http 2"),
         (&["--stream-window", "1M"], "--stream-window is an option of HTTP/2"),
         (&["--http", "2", "--pipeline", "3"], "--pipeline is an HTTP/1.1 option"),
-        (&["--http", "2", "--group", "3"], "--http 2 cannot go with --group"),
-        (&["--http", "2", "--alpn", "http/1.1,h2"], "--http 2 cannot go with --alpn"),
-        (&["--http", "2", "--proxy", "http://127.0.0.1:2"], "--http 2 cannot go with --proxy"),
+        (&["--http", "2", "--group", "3"], "--http 2 cannot be used with --group"),
+        (&["--http", "2", "--alpn", "http/1.1,h2"], "--http 2 cannot be used with --alpn"),
+        (&["--http", "2", "--proxy", "http://127.0.0.1:2"], "--http 2 cannot be used with --proxy"),
         (&["--http", "2", "--connection-window", "1K"], "give 65535 to 2147483647"),
         (&["--http", "4"], "'4'"),
     ] {

@@ -9,9 +9,9 @@ fn options_that_do_not_go_together_are_refused() {
     let url = "https://127.0.0.1:1/";
     for (args, found) in [
         (&["--pipeline", "3", url][..], "with --http 2 or 3 write --streams"),
-        (&["--group", "3", url], "--http 3 cannot go with --group"),
-        (&["--alpn", "h3", url], "--http 3 cannot go with --alpn"),
-        (&["--proxy", "http://127.0.0.1:2", url], "--http 3 cannot go with --proxy"),
+        (&["--group", "3", url], "--http 3 cannot be used with --group"),
+        (&["--alpn", "h3", url], "--http 3 cannot be used with --alpn"),
+        (&["--proxy", "http://127.0.0.1:2", url], "--http 3 cannot be used with --proxy"),
         (&["--tls", "1.2", url], "QUIC uses TLS 1.3 only"),
         (&["--unix", "/tmp/s", url], "QUIC is over UDP"),
         (&["--header-table", "1K", url], "--header-table is an HTTP/2 option"),
@@ -150,8 +150,8 @@ fn early_data_is_counted_apart() {
 #[test]
 fn early_data_is_for_requests_that_do_no_harm() {
     for (args, found) in [
-        (&["--method", "POST"][..], "cannot go with the method \"POST\""),
-        (&["--no-resumption"], "--early-data cannot go with --no-resumption"),
+        (&["--method", "POST"][..], "cannot be used with the method \"POST\""),
+        (&["--no-resumption"], "--early-data cannot be used with --no-resumption"),
         (&["--http", "1.1", "--tls", "1.2"], "early data needs TLS 1.3"),
     ] {
         let all = [&["run", "--early-data", "https://127.0.0.1:1/"][..], args].concat();

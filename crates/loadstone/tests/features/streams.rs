@@ -83,7 +83,7 @@ fn a_stream_that_breaks_off_is_cut_and_bad_input_is_refused() {
     assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (3, 6), "{seen:#}");
     for (args, why) in [
         (&["--stream", "xml"][..], "write sse (Server-Sent Events), lines"),
-        (&["--stream", "sse", "--method", "HEAD"], "--stream cannot go with --method HEAD"),
+        (&["--stream", "sse", "--method", "HEAD"], "--stream cannot be used with --method HEAD"),
     ] {
         let ran = run(&[&["run", &url, "-n", "1"], args].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{ran:#?}");

@@ -138,7 +138,7 @@ fn impossible_file_sets_are_refused_with_a_fix() {
             "--users is for sessions",
         ),
         (vec!["sequence", "surge-like", "--requests", "9999999"], 2, "raise the top count"),
-        (vec!["sequence", "surge-like", "--top-count", "99999999"], 2, "10000000 is the most"),
+        (vec!["sequence", "surge-like", "--top-count", "99999999"], 2, "the maximum is 10000000"),
         (vec!["sequence", "surge-like:files=200000", "--top-count", "200000"], 2, "put in order"),
         (vec!["sequence", "webstone-like", "-o", "/no/x"], 5, "cannot write /no/x"),
     ] {
@@ -603,8 +603,8 @@ fn options_that_conflict_with_specweb99_are_refused() {
     let site = Site::start(&[]);
     let url = site.url("/");
     for (more, why) in [
-        (&["-n", "10"][..], "cannot go with -n: its connections are judged over a time"),
-        (&["--close", "-d", "1s"], "cannot go with --close or --calls"),
+        (&["-n", "10"][..], "cannot be used with -n: its connections are judged over a time"),
+        (&["--close", "-d", "1s"], "cannot be used with --close or --calls"),
         (&["--rate", "10/s"], "simulates users who wait for their pages"),
         (&["--follow"], "each operation has one response"),
     ] {

@@ -127,7 +127,7 @@ fn a_server_killed_on_a_full_disk_restarts_and_no_call_is_lost() {
     let server = until(&site, || children_of(child.id(), "nats-server").first().copied());
     kill(server);
     let (report, found) = report_of(&child.wait_with_output().unwrap());
-    assert!(found.contains("nats-server had died and was started again"), "{found}");
+    assert!(found.contains("nats-server had exited and was restarted"), "{found}");
     assert_eq!(whole(&report, "/outcomes/succeeded"), 250, "{found}");
     assert_eq!(whole(&report, "/outcomes/due"), 250);
     let causes = report["verdict"]["causes"].to_string();

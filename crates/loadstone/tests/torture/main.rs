@@ -79,7 +79,7 @@ fn user_fields_open_a_page_and_results_hide_the_login() {
     }
     for (field, why) in [
         ("Host: a", "is set by the cases"),
-        ("Content-Length: 3", "follows from the body"),
+        ("Content-Length: 3", "derived from the body"),
         ("no colon", "it has no colon"),
     ] {
         let ran = run(&["torture", "-H", field, &url]).expect(&[2]);

@@ -79,7 +79,7 @@ impl fmt::Display for StoreError {
                 let folder = path.parent().unwrap_or(path).display();
                 write!(
                     f,
-                    "the results store {} cannot be made: there is no folder {folder}; make it \
+                    "the results store {} cannot be created: there is no folder {folder}; create it \
                      first, or give another file with --store",
                     path.display()
                 )

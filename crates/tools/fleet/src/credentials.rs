@@ -91,7 +91,7 @@ fn check_mode(path: &Path) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "others may read it (mode {:03o}): chmod 600 it, and make new ones if they did",
+        "other users can read it (mode {:03o}): run chmod 600 on it, and create new credentials if another user read it",
         mode & 0o777
     ))
 }
@@ -132,7 +132,7 @@ mod tests {
         Credentials::generate("blue", Role::Agent).unwrap().write(&path).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         let error = Credentials::read(&path).unwrap_err().to_string();
-        assert!(error.contains("others may read it (mode 640)"), "{error}");
+        assert!(error.contains("other users can read it (mode 640)"), "{error}");
     }
 
     #[test]

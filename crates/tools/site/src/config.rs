@@ -513,7 +513,7 @@ const WORKERS_MAX: u64 = 10_000;
 
 fn within(text: &str, most: u64) -> Result<u64, String> {
     let fits = count(text)?;
-    if fits <= most { Ok(fits) } else { Err(format!("{most} is the most")) }
+    if fits <= most { Ok(fits) } else { Err(format!("the maximum is {most}")) }
 }
 
 fn count(text: &str) -> Result<u64, String> {

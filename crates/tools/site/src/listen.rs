@@ -151,7 +151,7 @@ fn clear_stale(path: &Path) -> Result<(), SiteError> {
     let refuse = |why| Err(SiteError::UnixPath { path: path.to_owned(), why });
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
-        return refuse("a file that is not a socket is in the way; choose another path");
+        return refuse("the path is a file that is not a socket; choose another path");
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {

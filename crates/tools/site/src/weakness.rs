@@ -128,7 +128,7 @@ impl Late {
 pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     match parse_duration(text).map_err(|error| error.to_string())? {
         Nanos::ZERO => Err("it must be above zero".to_owned()),
-        time if time > TIME_MAX => Err("an hour is the most".to_owned()),
+        time if time > TIME_MAX => Err("the maximum is an hour".to_owned()),
         time => Ok(time),
     }
 }

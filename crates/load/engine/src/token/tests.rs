@@ -120,7 +120,7 @@ fn answers_without_a_usable_token_are_named() {
     let at = "the token endpoint http://auth.example/token";
     let trouble = Trouble::new(FailureClass::Refused, "connection refused".into());
     for (answer, why) in [
-        (Heard::nothing(trouble), "gave no answer: connection refused"),
+        (Heard::nothing(trouble), "sent no response: connection refused"),
         (heard(401, "<html>"), "answered 401"),
         (heard(200, "{}"), "answered 200 without an access_token in JSON"),
         (heard(200, "{\"access_token\": 5}"), "answered 200 without an access_token in JSON"),

@@ -32,7 +32,7 @@ impl DraftReader<'_> {
                 self.draft.left_out.add(
                     inner.line,
                     "parallel",
-                    "its requests are made one after another",
+                    "its requests run one after another",
                 );
                 pieces.extend(self.flow(inner.list(), depth + 1));
             } else if node.get("log").is_none() {
@@ -96,7 +96,7 @@ impl DraftReader<'_> {
                     _ => self.draft.left_out.add(
                         node.line,
                         "loop count",
-                        "it is not a number; the loop is made once",
+                        "it is not a number; the loop runs once",
                     ),
                 }
             }
@@ -106,7 +106,7 @@ impl DraftReader<'_> {
                 self.draft.left_out.add(
                     node.line,
                     "loop over",
-                    "its rounds are made, $loopElement is a number",
+                    "its rounds run, and $loopElement is the number of the round",
                 );
             }
             None => {}

@@ -43,11 +43,7 @@ impl DraftReader<'_> {
             let Some(duration) =
                 phase.get("duration").and_then(time).filter(|it| *it > Nanos::ZERO)
             else {
-                self.draft.left_out.add(
-                    phase.line,
-                    "phase",
-                    "it has no duration that is read here",
-                );
+                self.draft.left_out.add(phase.line, "phase", "it has no supported duration");
                 continue;
             };
             let number = |key: &str| {

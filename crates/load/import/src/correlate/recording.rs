@@ -80,7 +80,7 @@ pub(super) fn exchanges(text: &str) -> Result<Vec<RecordedExchange>, String> {
             all.push(exchange);
         }
         if all.len() > EXCHANGES_MAX {
-            return Err(format!("it has more than {EXCHANGES_MAX} requests; cut it"));
+            return Err(format!("it has more than {EXCHANGES_MAX} requests; shorten it"));
         }
     }
     if all.is_empty() {

@@ -121,7 +121,7 @@ impl DraftReader<'_> {
         let mut parts = self.parts(&all, &scope, depth + 1);
         if parts.is_empty() {
             if matches!(element.kind(), "ModuleController" | "IncludeController") {
-                let why = "what it names elsewhere is not followed; import it separately";
+                let why = "the element or file that it refers to is not read; import it separately";
                 self.leave_out(element, why);
             }
             return;
@@ -129,7 +129,7 @@ impl DraftReader<'_> {
         match element.kind() {
             "GenericController" | "RecordingController" => return pieces.append(&mut parts),
             "CriticalSectionController" => {
-                let why = "users do not exclude each other; its steps are made as they are";
+                let why = "users do not lock each other out; its steps run unchanged";
                 self.leave_out(element, why);
                 return pieces.append(&mut parts);
             }
@@ -166,10 +166,10 @@ impl DraftReader<'_> {
                 self.switch(element, &text, parts);
             }
             "ForeachController" => {
-                self.leave_out(element, "lists are not iterated; its steps are made once");
+                self.leave_out(element, "lists are not iterated; its steps run once");
             }
-            "RunTime" => self.leave_out(element, "its time is not kept; its steps are made once"),
-            _ => self.leave_out(element, "it is not known; its steps are made as they are"),
+            "RunTime" => self.leave_out(element, "its time is not kept; its steps run once"),
+            _ => self.leave_out(element, "it is not known; its steps run unchanged"),
         }
         Some(guard)
     }
@@ -189,7 +189,7 @@ impl DraftReader<'_> {
                 return None;
             }
             Err(_) => {
-                let why = "its loop count is known only during the run; its steps are made once";
+                let why = "its loop count is known only during the run; its steps run once";
                 self.leave_out(element, why);
             }
         }
@@ -207,12 +207,11 @@ impl DraftReader<'_> {
                 guard.until = until;
             }
             (true, ..) => {
-                let why = "its condition is not a comparison with a value; its steps are made once";
+                let why = "its condition is not a comparison with a value; its steps run once";
                 self.leave_out(element, why);
             }
             (false, ..) => {
-                let why =
-                    "its condition is not a comparison with a value; its steps are always made";
+                let why = "its condition is not a comparison with a value; its steps always run";
                 self.leave_out(element, why);
             }
         }
@@ -229,17 +228,15 @@ impl DraftReader<'_> {
             Ok(value) if element.text("ThroughputController.style") == "1" && value > 0.0 => {
                 guard.chance = Some((value / 100.0).min(1.0));
             }
-            _ => self.leave_out(
-                element,
-                "a number of executions cannot be kept; its steps are always made",
-            ),
+            _ => self
+                .leave_out(element, "a number of executions cannot be kept; its steps always run"),
         }
     }
 
     /// Runs one of the parts in each round, each with the same probability.
     fn one_of(&mut self, element: &Element<'_, '_>, parts: &mut [DraftPiece]) {
         if element.kind() == "RandomOrderController" {
-            return self.leave_out(element, "its steps are made in the order of the file");
+            return self.leave_out(element, "its steps run in file order");
         }
         let chance = 1.0 / parts.len().max(1) as f64;
         for part in parts.iter_mut() {
@@ -280,7 +277,8 @@ impl DraftReader<'_> {
             return;
         }
         let Some(variable) = value.single_name() else {
-            return self.leave_out(element, "its value is made of several; all its steps are made");
+            return self
+                .leave_out(element, "its value combines several variables; all its steps run");
         };
         for (index, part) in parts.iter_mut().enumerate() {
             let wanted = DraftRule::OneOf(names(index, part).map(Text::plain).to_vec());

@@ -126,7 +126,7 @@ impl DraftReader<'_> {
     /// Reads `HTTP Request Defaults`: values for empty settings of samplers.
     fn defaults(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         if element.gui() != "HttpDefaultsGui" && element.property("HTTPSampler.domain").is_none() {
-            return self.leave_out(element, "these defaults are not of HTTP");
+            return self.leave_out(element, "these defaults are not for HTTP");
         }
         for node in element.node.children().filter(roxmltree::Node::is_element) {
             let (Some(name), Some(text)) = (node.attribute("name"), node.text()) else { continue };
@@ -278,7 +278,7 @@ impl DraftReader<'_> {
             && (element.is_true("CounterConfig.per_user")
                 || !["", "1"].contains(&element.text("CounterConfig.incr").as_str()))
         {
-            self.leave_out(element, "a counter goes up by one over all users");
+            self.leave_out(element, "a counter increases by one for all users together");
         }
         if !element.text("CounterConfig.format").is_empty()
             || !element.text("outputFormat").is_empty()
@@ -347,7 +347,7 @@ impl DraftReader<'_> {
         };
         if ["GaussianRandomTimer", "PoissonRandomTimer"].contains(&element.kind()) {
             self.draft.notes.push(format!(
-                "{} {}: its law is replaced by a uniform one of the same mean.",
+                "{} {}: its distribution is replaced by a uniform one with the same mean.",
                 element.kind(),
                 element.name()
             ));

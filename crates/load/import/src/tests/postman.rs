@@ -55,7 +55,7 @@ fn folders_and_methods_are_selected() {
     assert!(left_out(&skipped).iter().any(|one| one.contains("Remove (DELETE)")));
     let why =
         try_import(Format::Postman, SHOP, &How { only: Some("x"), ..How::default() }).unwrap_err();
-    assert!(why.contains("nothing has this name; there are: Shop, Auth"), "{why}");
+    assert!(why.contains("nothing has this name; known names: Shop, Auth"), "{why}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(super) fn finish(draft: &mut PlanDraft) -> ImportCounts {
         fault.is_none()
     });
     for table in draft.tables.drain(TABLES_MAX.min(draft.tables.len())..) {
-        finisher.left_out.add(0, table.name, "a plan made here has six data files at most");
+        finisher.left_out.add(0, table.name, "an imported plan has at most six data files");
     }
     for mut journey in std::mem::take(&mut draft.journeys) {
         let before = journey.name.clone();
@@ -147,7 +147,7 @@ impl Finisher<'_> {
                 }
                 DraftPiece::Block(block) if depth == DEPTH_MAX => {
                     if !block.guard.is_empty() {
-                        let why = "blocks are nested more than four deep; its steps are made once";
+                        let why = "blocks are nested more than four deep; its steps run once";
                         self.left_out.add(0, block.name, why);
                     }
                     out.extend(self.pieces(block.parts, depth));
@@ -307,10 +307,7 @@ fn fault(capture: &Capture) -> Option<String> {
         }
         CaptureFrom::Css(css, _) => {
             if let Err(why) = Selector::parse(css) {
-                return Some(format!(
-                    "{} is not a selector that is read here: {why}",
-                    units::quoted(css)
-                ));
+                return Some(format!("{} is not a supported selector: {why}", units::quoted(css)));
             }
         }
         CaptureFrom::Body if capture.regex.is_none() => {
@@ -331,7 +328,7 @@ fn bad_regex(regex: &Text) -> Option<String> {
     regex::bytes::Regex::new(&sample).err().map(|error| {
         let why = error.to_string();
         let last = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        format!("{} is not an expression that is read here: {last}", units::quoted(&sample))
+        format!("{} is not a supported expression: {last}", units::quoted(&sample))
     })
 }
 

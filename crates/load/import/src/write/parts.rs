@@ -255,7 +255,7 @@ impl PartWriter<'_> {
         let mut rows: Vec<(String, String)> = Vec::new();
         for (name, rule) in conditions {
             let Some(place) = self.names.single(name, line) else {
-                let why = "its value is made of several, which a condition cannot name";
+                let why = "its value combines several variables, which a condition cannot name";
                 self.names.left_out.add(line, format!("condition on {name}"), why);
                 continue;
             };

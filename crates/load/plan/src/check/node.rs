@@ -87,9 +87,7 @@ impl<'a> Table<'a> {
         let known = self.asked.join(", ");
         match self.rest().first() {
             None => Ok(()),
-            Some(node) => {
-                Err(node.fault(format!("{} has no such key; there are {known}", self.name)))
-            }
+            Some(node) => Err(node.fault(format!("{} has no such key; it has {known}", self.name))),
         }
     }
 }
@@ -189,7 +187,7 @@ impl<'a> Node<'a> {
             DeValue::Float(number) => {
                 let value: Option<f64> = number.as_str().parse().ok();
                 let value = value.and_then(serde_json::Number::from_f64);
-                Value::Number(value.ok_or_else(|| self.fault("JSON has no such number"))?)
+                Value::Number(value.ok_or_else(|| self.fault("JSON cannot represent this number"))?)
             }
             DeValue::Array(_) => {
                 Value::Array(self.list().iter().map(Node::json).collect::<Result<_, _>>()?)

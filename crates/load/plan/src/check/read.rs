@@ -55,7 +55,7 @@ pub fn from_toml(
         return Err(ParseError("the check plan is longer than 16 MiB".to_owned()));
     }
     let parsed = DeTable::parse(text).map_err(|error| {
-        ParseError(format!("the check plan is wrong: {}", error.to_string().trim_end()))
+        ParseError(format!("the check plan is invalid: {}", error.to_string().trim_end()))
     })?;
     let mut top = Table::new(text, 0, "a check plan", parsed.get_ref());
     if let Some(key) = LOAD_KEYS.iter().find(|key| top.find(key).is_some()) {
@@ -101,7 +101,7 @@ pub(crate) fn read_vars(
             let known: Vec<&str> = vars.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
             return Err(ParseError(format!(
-                "--set {name}: the plan has no such variable in [vars]; there are: {known}"
+                "--set {name}: the plan has no such variable in [vars]; it has: {known}"
             )));
         };
         slot.clone_from(value);

@@ -96,7 +96,7 @@ impl<const TABLE: usize> Keys<TABLE> {
             (
                 other,
                 "stages",
-                "they are of users and rate is not, or the other way round; drop one",
+                "the load has stages of users and a rate, or stages of rates and users; drop one",
             ),
             (
                 has("users") && (has("rate") || has("at")),

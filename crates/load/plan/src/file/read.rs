@@ -95,7 +95,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     }
     let file: PlanFile = toml::from_str(text).map_err(|error| match is_check_plan(text) {
         true => ParseError("this is a check plan: run it with loadstone check".to_owned()),
-        false => ParseError(format!("the plan is wrong: {}", error.to_string().trim_end())),
+        false => ParseError(format!("the plan is invalid: {}", error.to_string().trim_end())),
     })?;
     check_version(file.version)?;
     let parts = [&file.vars, &file.feeder, &file.setup, &file.journey, &file.teardown];
@@ -303,7 +303,7 @@ fn read_target(
     let Location { url, auth } =
         parse_target_url(&text).map_err(|error| at(table.fault("url", error)))?;
     if auth.is_some() {
-        let why = "a login is in it; give `user = \"name:password\"` in [request] instead";
+        let why = "it contains a login; give `user = \"name:password\"` in [request] instead";
         return Err(at(table.fault("url", why)));
     }
     let mut plan = TargetPlan::new(url);

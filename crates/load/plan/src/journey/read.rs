@@ -46,7 +46,9 @@ const FAILURES: [(&str, AfterFailure); 2] =
 fn stream_of(node: &Node<'_>) -> Result<StepStream, ParseError> {
     match node.switch() {
         Some(false) => Ok(StepStream::No),
-        Some(true) => Err(node.fault("say which: \"sse\", \"lines\", \"openai\" or \"anthropic\"")),
+        Some(true) => {
+            Err(node.fault("write one of \"sse\", \"lines\", \"openai\" or \"anthropic\""))
+        }
         None => {
             crate::parse_streaming(node.text()?).map(StepStream::Yes).map_err(|why| node.fault(why))
         }
@@ -63,8 +65,9 @@ pub(crate) fn read(
     base: &Url,
     files: &dyn FileSource,
 ) -> Result<JourneyPlan, ParseError> {
-    let parsed = DeTable::parse(text)
-        .map_err(|error| ParseError(format!("the plan is wrong: {}", error.to_string().trim())))?;
+    let parsed = DeTable::parse(text).map_err(|error| {
+        ParseError(format!("the plan is invalid: {}", error.to_string().trim()))
+    })?;
     let mut top = Table::new(text, 0, "the plan", parsed.get_ref());
     let vars = read_vars(top.take("vars"), &Given::default())?;
     let mut reader = JourneyReader {
@@ -361,10 +364,10 @@ impl JourneyReader<'_> {
     /// rejected.
     fn ask(&self, url: &Node<'_>, table: &mut Table<'_>) -> Result<Ask, ParseError> {
         for (key, why) in [
-            ("http", "the version is the plan's: http in [request]"),
-            ("close", "calls on a connection are the plan's: calls in [connection]"),
+            ("http", "the plan sets the version: http in [request]"),
+            ("close", "the plan sets the calls per connection: calls in [connection]"),
             ("jar", "each user has its own cookies; cookies = false in [request] keeps none"),
-            ("timeout", "time limits are the plan's: call in [timeouts]"),
+            ("timeout", "the plan sets the time limits: call in [timeouts]"),
         ] {
             if let Some(node) = table.find(key) {
                 return Err(node.fault(why));

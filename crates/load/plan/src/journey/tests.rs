@@ -126,7 +126,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
     each_is_refused(&[
         ("[vars]\na = 1\n", "no [[journey]] that uses them"),
         ("[[journey]]\nname = 'j'\n", "line 3: journey: it has no [[journey.step]]"),
-        (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; there are name, url"),
+        (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; it has name, url"),
         (
             &format!("{ONE}headers = {{ A = '{{{{b}}}}' }}\n"),
             "{{b}} is not defined: it is not a variable",
@@ -441,7 +441,7 @@ fn a_wrong_script_of_a_journey_is_refused() {
         ("script = 'x'\nsteps = ['a', 'a']", "steps: \"a\" is the name of an earlier step"),
         ("script = 'x'\nsteps = ['a<b']", "steps: a name must not contain <"),
         ("script = 'x'\nsteps = ['a']\nservers = ['ftp://h']", "line 7: servers: "),
-        ("script = 'x'\nsteps = ['a']\nfeeders = ['f']", "feeders: \"f\" is no [[feeder]]"),
+        ("script = 'x'\nsteps = ['a']\nfeeders = ['f']", "feeders: \"f\" is not a [[feeder]]"),
         ("script = 'x'\nscript-file = 'visit.lua'\nsteps = ['a']", "script is given too"),
         ("script-file = 'body.bin'\nsteps = ['a']", "body.bin is not UTF-8"),
         ("script-file = 'no.lua'\nsteps = ['a']", "\"no.lua\" cannot be read"),

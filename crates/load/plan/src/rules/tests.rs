@@ -191,7 +191,7 @@ fn local_addresses() {
         ),
         (
             "127.0.0.1-127.0.0.3,127.0.0.2",
-            r#""127.0.0.1-127.0.0.3,127.0.0.2" is not a list of addresses: 127.0.0.2 is in it twice; write 127.0.0.2-127.0.0.9,127.0.1.1"#,
+            r#""127.0.0.1-127.0.0.3,127.0.0.2" is not a list of addresses: 127.0.0.2 appears twice; write 127.0.0.2-127.0.0.9,127.0.1.1"#,
         ),
         (
             "eth0",
@@ -244,7 +244,7 @@ fn cores_are_parsed() {
             ("0", "[0]"),
             ("0,2-3", "[0, 2, 3]"),
             ("3-2", r#""3-2" is not a list of cores: the range "3-2" runs backwards; write 0,2-3"#),
-            ("1,0-1", r#""1,0-1" is not a list of cores: core 1 is in it twice; write 0,2-3"#),
+            ("1,0-1", r#""1,0-1" is not a list of cores: core 1 appears twice; write 0,2-3"#),
             (
                 "0-4294967295",
                 r#""0-4294967295" is not a list of cores: "4294967295" is not a core number below 4096; write 0,2-3"#,
@@ -288,7 +288,7 @@ fn headers_are_parsed() {
             ),
             (
                 "content-LENGTH: 3",
-                r#""content-LENGTH: 3" is not a header: content-LENGTH follows from the body and is written by the program; write 'Name: value'"#,
+                r#""content-LENGTH: 3" is not a header: content-LENGTH is derived from the body and added automatically; write 'Name: value'"#,
             ),
         ],
     );

@@ -31,7 +31,7 @@ fn an_ipv6_zone_becomes_a_resolve_rule() {
     }
     for (text, why) in [
         ("http://[::1%]/", "its IPv6 zone \"\" cannot be used: it is empty"),
-        ("http://[1.2.3.4%lo]/", "no IPv6 address is before its zone"),
+        ("http://[1.2.3.4%lo]/", "its zone does not follow an IPv6 address"),
     ] {
         let message = parse_zoned_url(text).map(|(location, _)| location.url.to_string());
         let message = message.unwrap_or_else(|error| error.0);
@@ -149,7 +149,7 @@ fn proxies_keep_their_login() {
         ("http://fred:x@h", "http://fred:x@h/"),
         (
             "https://h",
-            r#""https://h" is not a proxy: only plain http is spoken to a proxy (https targets go through it); write http://host:port"#,
+            r#""https://h" is not a proxy: a proxy is contacted over plain http (https targets are tunneled through it); write http://host:port"#,
         ),
         ("fred:x@h/a", r#""fred:***@h/a" is not a proxy: it has a path; write http://host:port"#),
         ("h:0", r#""h:0" is not a proxy: port 0 cannot be connected to; write http://host:port"#),

@@ -30,7 +30,7 @@ fn check_user_sessions(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         !plan.tls.resumption,
         "--user-sessions",
-        "--user-sessions cannot go with --no-resumption: nothing is resumed; drop one",
+        "--user-sessions cannot be used with --no-resumption: nothing is resumed; drop one",
     );
     let nobody = |load: &&Load| matches!(load, Load::Open { session: None, .. });
     problems.add_if(
@@ -82,12 +82,12 @@ fn check_version(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         old && plan.connection.pipeline > 1,
         "--pipeline",
-        "--pipeline cannot go with --http 1.0, which has no pipelining; use --http 1.1",
+        "--pipeline cannot be used with --http 1.0, which has no pipelining; use --http 1.1",
     );
     problems.add_if(
         old && plan.connection.group.is_some_and(|group| group > 1),
         "--group",
-        "--group cannot go with --http 1.0, which has no pipelining; use --http 1.1",
+        "--group cannot be used with --http 1.0, which has no pipelining; use --http 1.1",
     );
 }
 
@@ -113,7 +113,8 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
         (offers_others, "--alpn", alpn),
     ] {
         if given {
-            problems.add("--http", format!("--http {asked} cannot go with {option}: {way_out}"));
+            problems
+                .add("--http", format!("--http {asked} cannot be used with {option}: {way_out}"));
         }
     }
     problems.add_faults(plan, "http2");
@@ -138,7 +139,7 @@ fn check_http3(plan: &Plan, problems: &mut Problems) {
         (plan.connection.unix.is_some(), "--unix", "QUIC is over UDP; use --http 2"),
     ] {
         if given {
-            problems.add("--http", format!("--http 3 cannot go with {option}: {why}"));
+            problems.add("--http", format!("--http 3 cannot be used with {option}: {why}"));
         }
     }
 }
@@ -149,8 +150,8 @@ fn check_unix(connection: &ConnectionPlan, problems: &mut Problems) {
     problems.add_if(
         path.as_os_str().len() > UNIX_PATH_MAX,
         "--unix",
-        "--unix is longer than 107 bytes, more than the kernel takes; change to a nearer directory \
-         first",
+        "--unix is longer than 107 bytes, more than the kernel accepts; change to a directory closer \
+         to it first",
     );
     for (given, other) in [
         (connection.proxy.is_some(), "--proxy"),
@@ -358,7 +359,7 @@ fn check_early(plan: &Plan, problems: &mut Problems) {
         .find(|method| !EARLY_METHODS.contains(method));
     if let Some(method) = unsafe_one {
         let text = format!(
-            "--early-data cannot go with the method {}: an attacker who records such a request can replay it (RFC 8470 section 4); it is for GET, HEAD and OPTIONS; drop it",
+            "--early-data cannot be used with the method {}: an attacker who records such a request can replay it (RFC 8470 section 4); it is for GET, HEAD and OPTIONS; drop it",
             quoted(method)
         );
         problems.add("--early-data", text);
@@ -374,7 +375,7 @@ fn check_early(plan: &Plan, problems: &mut Problems) {
         ),
     ] {
         if given {
-            let text = format!("--early-data cannot go with {option}: {why}; drop one");
+            let text = format!("--early-data cannot be used with {option}: {why}; drop one");
             problems.add("--early-data", text);
         }
     }
@@ -467,7 +468,7 @@ fn check_tls(tls: &TlsPlan, version: HttpVersion, problems: &mut Problems) {
         "--server-name is not a host name (write an international one in its xn-- form)",
     );
     for (option, names) in [("--groups", &tls.groups), ("--ciphers", &tls.ciphers)] {
-        let text = format!("{option} has an empty name in it; give names between commas");
+        let text = format!("{option} contains an empty name; separate names by single commas");
         problems.add_if(names.iter().any(String::is_empty), option, &text);
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (request.method != "GET", "--method", "each step has its own method"),
     ] {
         if wrong {
-            let text = format!("a plan with journeys cannot go with {option}: {why}; drop one");
+            let text =
+                format!("a plan with journeys cannot be used with {option}: {why}; drop one");
             problems.add("journey", text);
         }
     }

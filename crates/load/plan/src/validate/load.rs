@@ -38,7 +38,7 @@ fn check_load(plan: &Plan, problems: &mut Problems) {
             } else if plan.connection.group.is_some() {
                 problems.add(
                     "--group",
-                    "--group cannot go with --rate: single calls fall due one by one; add \
+                    "--group cannot be used with --rate: single calls fall due one by one; add \
                      --session N to send the calls of a session in groups, or use -c",
                 );
             }
@@ -106,10 +106,10 @@ fn check_stages(plan: &Plan, problems: &mut Problems) {
             !stop.warm_up.is_zero() && levels.first() == 0.0,
             "begin at 0, so --warmup would have no load; drop it, or begin above 0",
         ),
-        (trace, "cannot go with a trace (at), which sets when calls fall due; drop one"),
+        (trace, "cannot be used with a trace (at), which sets when calls fall due; drop one"),
         (
             sessions,
-            "of users cannot go with sessions of a closed loop; give rates, such as 10s:5/s",
+            "of users cannot be used with sessions of a closed loop; give rates, such as 10s:5/s",
         ),
         (
             stop.duration.is_none() && stop.requests.is_none() && stop.bytes.is_none(),
@@ -120,7 +120,7 @@ fn check_stages(plan: &Plan, problems: &mut Problems) {
             levels.last() == 0.0 && stop.duration.is_none(),
             "end at 0, and the run may never reach the count that ends it; add -d",
         ),
-        (plan.order == Order::Once, "cannot go with --once: the list ends the run; drop one"),
+        (plan.order == Order::Once, "cannot be used with --once: the list ends the run; drop one"),
     ] {
         if wrong {
             problems.add("--stages", format!("the stages {why}"));
@@ -134,13 +134,13 @@ fn check_trace(plan: &Plan, at: &[Nanos], problems: &mut Problems) {
         "at",
         "at holds the instants of 1 to 10000000 arrivals",
     );
-    problems.add_if(!at.is_sorted(), "at", "at falls: its instants must be in order");
+    problems.add_if(!at.is_sorted(), "at", "at decreases: its instants must be in ascending order");
     let late = at.last().is_some_and(|last| *last > units::DURATION_MAX);
     problems.add_if(late, "at", "at reaches beyond 100 years");
     problems.add_if(
         !plan.stop.warm_up.is_zero(),
         "--warmup",
-        "--warmup cannot go with a trace (at), which covers only the measured part",
+        "--warmup cannot be used with a trace (at), which covers only the measured part",
     );
 }
 
@@ -284,8 +284,8 @@ fn check_stop(plan: &Plan, problems: &mut Problems) {
         && requests > listed as u64
     {
         let text = format!(
-            "-n {requests} is more than the URL list has ({listed}), and --once takes each one \
-             time; lower -n or drop --once"
+            "-n {requests} is above {listed}, the length of the URL list, and --once requests each \
+             URL once; lower -n or drop --once"
         );
         problems.add("-n", text);
     }
@@ -299,7 +299,7 @@ fn check_warm_up(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.order == Order::Once,
         "--warmup",
-        "--warmup cannot go with --once: it would send URLs of the list a second time; drop one",
+        "--warmup cannot be used with --once: it would send URLs of the list a second time; drop one",
     );
     problems.add_if(
         stop.duration.is_none() && plan.order != Order::Once,

@@ -18,7 +18,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.request.follow_max > 0 && plan.targets.iter().any(|target| target.raw.is_some()),
         "raw",
-        "raw cannot go with --follow: raw bytes cannot be sent to another URL; \
+        "raw cannot be used with --follow: raw bytes cannot be sent to another URL; \
          drop one",
     );
 }
@@ -46,7 +46,7 @@ fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
     let url = &target.url;
     if !matches!(url.scheme(), "http" | "https" | "ws" | "wss") {
         let why =
-            format!("has the scheme {}; only http, https, ws and wss are understood", url.scheme());
+            format!("has the scheme {}; only http, https, ws and wss are supported", url.scheme());
         return Some(("URL", why));
     }
     if url.host_str().is_none_or(str::is_empty) {
@@ -57,7 +57,7 @@ fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
         return Some(("URL", "has the port 0, which cannot be connected to".to_owned()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Some(("--user", "has a login in it; give --user NAME:PASSWORD instead".to_owned()));
+        return Some(("--user", "contains a login; give --user NAME:PASSWORD instead".to_owned()));
     }
     if !(target.weight > 0.0 && target.weight <= WEIGHT_MAX) {
         let why = format!("has the weight {}; it must be above 0", target.weight);
@@ -161,7 +161,7 @@ fn check_proofs(plan: &Plan, problems: &mut Problems) {
     };
     refuse(
         plan.targets.iter().any(|target| target.raw.is_some()),
-        "cannot go with requests that the plan gives as bytes, which are sent as they are; give them as \
+        "cannot be used with requests that the plan gives as bytes, which are sent as they are; give them as \
          url, method and body",
     );
 }
@@ -174,12 +174,12 @@ fn check_auth(request: &RequestPlan, problems: &mut Problems) {
             problems.add_if(
                 user.contains(':'),
                 "--user",
-                "--user has a colon in the name, which basic authorisation cannot carry",
+                "--user has a colon in the name, which Basic authentication cannot carry",
             );
             problems.add_if(
                 user.chars().chain(password.chars()).any(char::is_control),
                 "--user",
-                "--user has a control character, which basic authorisation cannot carry",
+                "--user has a control character, which Basic authentication cannot carry",
             );
         }
         Some(Auth::Digest { user, password }) => problems.add_if(
@@ -224,7 +224,7 @@ fn check_bodies(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.targets.iter().any(trace),
         "--body",
-        "--body cannot go with --method TRACE, which has none (RFC 9110 §9.3.8); drop one",
+        "--body cannot be used with --method TRACE, which has none (RFC 9110 §9.3.8); drop one",
     );
 }
 
@@ -249,7 +249,7 @@ fn check_expect(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         asks_for_body && plan.targets.iter().any(head),
         "--expect-body",
-        "--expect-body and --expect-length cannot go with --method HEAD, whose responses have no \
+        "--expect-body and --expect-length cannot be used with --method HEAD, whose responses have no \
          body; use GET, or drop the expectation",
     );
     if let (Some(length), Some(BodyRule::Exact(exact))) = (length, body)
@@ -273,12 +273,12 @@ fn check_verify(plan: &Plan, verify: &Verify, problems: &mut Problems) {
     problems.add_if(
         plan.targets.iter().all(head),
         "--verify",
-        "--verify cannot go with --method HEAD, whose responses have no body; use GET, or drop it",
+        "--verify cannot be used with --method HEAD, whose responses have no body; use GET, or drop it",
     );
     problems.add_if(
         plan.script.is_some(),
         "--verify",
-        "--verify cannot go with --script, whose requests are not known beforehand; drop one",
+        "--verify cannot be used with --script, whose requests are not known beforehand; drop one",
     );
     let knowledge = verify.knowledge();
     let unknown = plan.targets.iter().find_map(|target| knowledge.of(target).err());

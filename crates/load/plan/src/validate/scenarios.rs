@@ -22,8 +22,10 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems, check_one: fn(&Plan, &
         ),
     ] {
         if wrong {
-            problems
-                .add("scenario", format!("a plan with scenarios cannot go with {option}: {why}"));
+            problems.add(
+                "scenario",
+                format!("a plan with scenarios cannot be used with {option}: {why}"),
+            );
         }
     }
     for (scenario, mut lane) in plan.scenarios.iter().zip(plan.lanes()) {

@@ -40,7 +40,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (directed, "--unix, --proxy, --resolve, -4 or -6", "a script looks the server up itself"),
     ] {
         if wrong {
-            let text = format!("--script cannot go with {option}: {why}; drop one");
+            let text = format!("--script cannot be used with {option}: {why}; drop one");
             problems.add("--script", text);
         }
     }
@@ -65,7 +65,7 @@ mod tests {
         assert!(errors(|_| {}).is_empty());
         assert!(errors(|plan| plan.request.body = Some(b"x".to_vec())).is_empty());
         let two = errors(|plan| plan.targets = vec![plan.targets[0].clone(); 2].into());
-        let why = "--script cannot go with --urls: the script makes the requests; drop one";
+        let why = "--script cannot be used with --urls: the script makes the requests; drop one";
         assert_eq!(two, [why]);
         let session = errors(|plan| {
             let session = Some(SessionPlan::of(2, Think::None));

@@ -36,7 +36,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (request.compressed, "--compressed", "each response is compared with its file"),
     ] {
         if wrong {
-            let text = format!("--workload specweb99-like cannot go with {option}: {why}; drop it");
+            let text =
+                format!("--workload specweb99-like cannot be used with {option}: {why}; drop it");
             problems.add("--workload", text);
         }
     }

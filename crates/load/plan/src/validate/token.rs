@@ -44,7 +44,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (
             plan.specweb99.is_some(),
             "--token-url",
-            "--token-url cannot go with --workload specweb99-like, whose requests are fixed; drop one",
+            "--token-url cannot be used with --workload specweb99-like, whose requests are fixed; drop one",
         ),
     ] {
         problems.add_if(wrong, option, text);

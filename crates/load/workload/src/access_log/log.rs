@@ -100,7 +100,7 @@ impl LogReader {
             return Ok(());
         }
         if self.log.accesses.len() == ENTRIES_MAX {
-            return Err(LineError(format!("more than {ENTRIES_MAX} requests; cut the log")));
+            return Err(LineError(format!("more than {ENTRIES_MAX} requests; shorten the log")));
         }
         let clients = self.clients.len() as u32;
         let client = *self.clients.entry(entry.client).or_insert(clients);

@@ -192,7 +192,7 @@ impl FitCheck {
         // without a ratio the figure is out of bounds too
         if !(1.0 / factor..=factor).contains(&ratio) {
             self.against.push(format!(
-                "{name} is {ratio:.2} times the model's ({factor} either way is the bound)"
+                "{name} is {ratio:.2} times the model's (the bound is a factor of {factor} either way)"
             ));
         }
     }

@@ -81,7 +81,7 @@ pub fn sequence(
     // no sum of the values below exceeds 64 bits
     if matches!(spec, Spec::Surge { .. }) && options.top > REQUESTS_MAX {
         let text = format!(
-            "{} requests for the most popular file alone, and {REQUESTS_MAX} is the most for all: \
+            "{} requests for the most popular file alone, and the maximum is {REQUESTS_MAX} for all: \
              lower the top count",
             options.top
         );
@@ -156,7 +156,7 @@ fn of_surge(
     let asked = objects.iter().map(of).fold(0, u64::saturating_add);
     if asked > REQUESTS_MAX {
         let text = format!(
-            "these counts give {asked} requests, and {REQUESTS_MAX} is the most: lower the number of \
+            "these counts give {asked} requests, and the maximum is {REQUESTS_MAX}: lower the number of \
              files or the top count"
         );
         return Err(SequenceError(text));

@@ -94,7 +94,7 @@ fn directories(size: &Size) -> Result<u64, SpecError> {
     let directories = specweb99::directories(connections);
     if directories > DIRECTORIES_MAX {
         let why =
-            format!("that needs {directories} directories, and {DIRECTORIES_MAX} is the most");
+            format!("that needs {directories} directories, and the maximum is {DIRECTORIES_MAX}");
         return Err(wrong(&why));
     }
     Ok(directories)

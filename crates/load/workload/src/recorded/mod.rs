@@ -56,7 +56,9 @@ impl Recording {
     /// Fails beyond [`REQUESTS_MAX`].
     fn push(&mut self, request: Recorded) -> Result<(), RecordedError> {
         if self.requests.len() == REQUESTS_MAX {
-            return Err(RecordedError(format!("it has more than {REQUESTS_MAX} requests; cut it")));
+            return Err(RecordedError(format!(
+                "it has more than {REQUESTS_MAX} requests; shorten it"
+            )));
         }
         self.requests.push(request);
         Ok(())

@@ -227,7 +227,7 @@ impl<'a> Description<'a> {
             let value = root.pointer(pointer.as_str()).ok_or_else(nowhere)?;
             node = FileValue { file, value };
         }
-        Err("a $ref in a circle".to_owned())
+        Err("a circular $ref".to_owned())
     }
 
     fn request(
@@ -375,7 +375,7 @@ fn fill(filled: &mut Filled, parameter: FileValue<'_>, value: &Value) -> Result<
             // each value of a list is a cookie
             filled.cookies.extend(pairs.split('&').map(str::to_owned));
         }
-        _ => return Err("it is nowhere".to_owned()),
+        _ => return Err("it has no place in the request".to_owned()),
     }
     Ok(())
 }
@@ -509,7 +509,7 @@ components:
         let looped = "openapi: 3.0.0\nservers: [{url: 'http://h/'}]\npaths: {/a: {get: \
             {requestBody: {$ref: '#/paths/~1a/get/requestBody'}}}}";
         let left = read(looped, None).unwrap().left_out;
-        assert_eq!(left["GET /a: a $ref in a circle"], 1);
+        assert_eq!(left["GET /a: a circular $ref"], 1);
     }
     const STYLES: &str = "
 openapi: 3.0.3

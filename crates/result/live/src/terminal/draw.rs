@@ -212,7 +212,7 @@ fn progress(model: &Model, look: Look) -> Line<'static> {
             // in a ramp's step the wait for the last responses is the start of the pause before the
             // next step
             (false, Some(span)) if passed >= span && model.subject.climb.is_some() => {
-                ("coming to rest", format!("{} measured", time(span)))
+                ("settling", format!("{} measured", time(span)))
             }
             (false, Some(span)) if passed >= span => {
                 ("waiting for the last responses", format!("{} measured", time(span)))
@@ -267,7 +267,7 @@ fn verdict_lines(model: &Model, look: Look) -> Text<'static> {
 
 const KEYS: [(&str, &str); 4] = [
     ("q, Ctrl-C", "stop: open calls are abandoned, the report follows"),
-    ("twice", "leave at once, without a report"),
+    ("twice", "quit at once, without a report"),
     ("?", "this page; Esc closes it"),
     ("Ctrl-L", "redraw the screen"),
 ];

@@ -297,7 +297,7 @@ fn recovery(curve: &Curve) -> Option<String> {
             "{} after the end of the overload it responded as before.",
             words::seconds(recovery_s)
         ),
-        false => "it did not respond as before while it was watched.".to_owned(),
+        false => "it did not respond as before while it was observed.".to_owned(),
     })
 }
 

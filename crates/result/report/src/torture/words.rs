@@ -43,7 +43,7 @@ fn happened(outcome: TestOutcome) -> &'static str {
     match outcome {
         TestOutcome::Pass => "passed",
         TestOutcome::Held => "held",
-        TestOutcome::Alternative => "passed another way",
+        TestOutcome::Alternative => "passed differently",
         TestOutcome::Skipped => "skipped",
         TestOutcome::Unseen => "unseen",
         TestOutcome::Inconclusive => "inconclusive",

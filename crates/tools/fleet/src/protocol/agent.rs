@@ -627,7 +627,7 @@ impl Agent {
         now: Nanos,
     ) -> Result<(), String> {
         let AgentState::Running { ending: PartEnding::Done, .. } = &self.state else {
-            return Err("its own part has ended".into());
+            return Err("its own part is finished".into());
         };
         if self.rate_peak.is_none() {
             return Err("only a load with a rate can be passed on".into());

@@ -217,7 +217,7 @@ impl Inner {
 
     fn missed(&self, missed: Missed, breaks: &Breaks) -> Reply {
         match missed {
-            Missed::Odd if breaks.has(Break::OddFiles) => failed("an odd file"),
+            Missed::Odd if breaks.has(Break::OddFiles) => failed("a file of an unsupported type"),
             Missed::Missing | Missed::Odd => Reply::text(StatusCode::NOT_FOUND, NOT_FOUND),
             Missed::Forbidden if breaks.has(Break::Unreadable) => {
                 Reply::text(StatusCode::NOT_FOUND, NOT_FOUND)
@@ -264,7 +264,9 @@ fn with_slash(ask: &Ask) -> Reply {
             reply.headers.insert(header::LOCATION, to);
             reply
         }
-        Err(_) => Reply::text(StatusCode::BAD_REQUEST, "Bad Request: a query of odd bytes.\n"),
+        Err(_) => {
+            Reply::text(StatusCode::BAD_REQUEST, "Bad Request: the query contains invalid bytes.\n")
+        }
     }
 }
 

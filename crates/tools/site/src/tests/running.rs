@@ -132,7 +132,7 @@ fn a_unix_socket_serves_and_its_path_is_cleaned_up() {
         drop(Site::start(config).unwrap());
         std::fs::write(&path, "precious").unwrap();
         let taken = Site::start(Config { listen: Listen::Unix(path.clone()), ..Config::default() });
-        assert!(taken.unwrap_err().to_string().contains("not a socket is in the way"));
+        assert!(taken.unwrap_err().to_string().contains("the path is a file that is not a socket"));
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -71,7 +71,7 @@ fn feeder(
     };
     let used_up = match table.take("used-up") {
         Some(_) if order == FeederOrder::Random => {
-            return Err(table.fault("a random order never uses the rows up; drop used-up"));
+            return Err(table.fault("a random order never runs out of rows; drop used-up"));
         }
         Some(node) => Some(pick(node.text()?, &ENDS).map_err(|why| node.fault(why))?),
         None => None,
@@ -124,7 +124,7 @@ fn format_of(node: &Node<'_>, path: &str) -> Result<FeederFormat, ParseError> {
     match ending.as_str() {
         "csv" => Ok(FeederFormat::Csv),
         "jsonl" | "ndjson" => Ok(FeederFormat::JsonLines),
-        _ => Err(node.fault("say what it is: add format = \"csv\" or \"jsonl\"")),
+        _ => Err(node.fault("its format is unknown: add format = \"csv\" or \"jsonl\"")),
     }
 }
 

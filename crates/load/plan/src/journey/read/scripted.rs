@@ -135,7 +135,7 @@ impl JourneyReader<'_> {
         for node in node.iter().flat_map(Node::list) {
             let name = self.reader.settled(&node)?;
             if !self.feeders.contains(&name) {
-                return Err(node.fault(format!("{} is no [[feeder]]", quoted(&name))));
+                return Err(node.fault(format!("{} is not a [[feeder]]", quoted(&name))));
             }
             all.push(name);
         }
