@@ -7,7 +7,6 @@ mod child;
 mod compare;
 mod demo;
 mod face;
-mod files;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod init_command;
@@ -19,7 +18,6 @@ mod record_command;
 mod report_command;
 mod run;
 mod runs;
-mod shell;
 mod site_command;
 mod survey;
 mod torture;
@@ -29,7 +27,8 @@ mod workload_command;
 use args::{Cli, Command, Disk, Outputs, RunArgs};
 use clap::{CommandFactory, FromArgMatches};
 use exit::{Code, Failure};
-use session::{Fleet, caller, exit, over_quic, programs, script, signals, sut, wall_clock};
+use session::console::{say, typed};
+use session::{Fleet, caller, exit, files, programs, script, shell, signals, sut, wall_clock};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -115,12 +114,6 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
     }
 }
 
-/// Returns the words of the command line, the program's name first. Invalid Unicode, possible in
-/// file names, is replaced.
-pub(crate) fn typed() -> Vec<String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
 /// Sends a plan's calls through the proxy of the environment, unless a proxy is named elsewhere.
 pub(crate) fn use_proxy(plan: &mut plan::Plan, outputs: &Outputs) -> Result<(), Failure> {
     let note = args::use_environment(plan, outputs)?;
@@ -168,12 +161,4 @@ fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
 /// Lists the parts of a script that the plan does not have, for commands whose report does not.
 fn say_not_imported(plan: &plan::Plan) {
     plan.not_imported.iter().for_each(|part| say(&format!("not imported: {part}")));
-}
-
-/// Prints a line for people on standard error; a failed write is ignored.
-fn say(text: &str) {
-    let mut error = std::io::stderr().lock();
-    for line in text.lines() {
-        writeln!(error, "loadstone: {line}").ok();
-    }
 }
