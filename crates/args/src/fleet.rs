@@ -1,8 +1,9 @@
 //! The options of `fleet`.
 
 use super::{Cli, Command, UsageError, parse};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use fleet::{NatsEndpoint, ServerOptions, ServerTls};
+use fleet::{HostBudget, NatsEndpoint, OnLoss, ServerOptions, ServerTls};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use units::{Nanos, Rate};
@@ -90,7 +91,7 @@ impl FleetDoorArgs {
 struct FleetWorkArgs {
     /// When an agent is lost: stop the run, go on without it, or share its part of an open load among
     /// the others [default: stop with fewer than 20 agents, else continue]
-    #[arg(long, value_name = "WHAT", value_enum)]
+    #[arg(long, value_name = "WHAT", value_parser = on_loss())]
     on_agent_loss: Option<OnLoss>,
     /// Refuse plans that send more than this to a host, all agents together; may be given several times
     #[arg(long = "budget", value_name = "HOST=RATE", value_parser = budget)]
@@ -235,19 +236,27 @@ pub struct FleetCredsArgs {
     pub agents: u32,
 }
 
-/// The most calls a second that all agents together may send to a host: a name or an address.
-pub type HostBudget = (String, Rate);
-
-/// Action when an agent is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum OnLoss {
-    /// Stops the other agents: the run is invalid.
-    Stop,
-    /// The other agents continue; calls due on the lost agent are lost.
-    Continue,
-    /// The other agents continue, and share the lost part once the agent is certainly silent. For
-    /// open loads only.
-    Redistribute,
+/// Parses an action for the loss of an agent.
+fn on_loss() -> impl TypedValueParser<Value = OnLoss> {
+    const ACTIONS: [(&str, OnLoss, &str); 3] = [
+        ("stop", OnLoss::Stop, "Stops the other agents: the run is invalid"),
+        (
+            "continue",
+            OnLoss::Continue,
+            "The other agents continue; calls due on the lost agent are lost",
+        ),
+        (
+            "redistribute",
+            OnLoss::Redistribute,
+            "The other agents continue, and share the lost part once the agent is certainly \
+             silent. For open loads only",
+        ),
+    ];
+    let values = ACTIONS.map(|(name, _, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).try_map(|word| {
+        let found = ACTIONS.iter().find(|(name, ..)| *name == word);
+        found.map(|(_, action, _)| *action).ok_or("no such action")
+    })
 }
 
 fn budget(text: &str) -> Result<HostBudget, String> {

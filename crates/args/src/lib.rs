@@ -50,7 +50,7 @@ pub use disk::Disk;
 #[cfg(feature = "fleet")]
 pub use fleet::{
     FleetAgentArgs, FleetArgs, FleetCommand, FleetCredsArgs, FleetLocalArgs, FleetManagerArgs,
-    FleetOperatorArgs, FleetTask, FleetWatchArgs, HostBudget, OnLoss,
+    FleetOperatorArgs, FleetTask, FleetWatchArgs,
 };
 pub use foreign::{hint, meant_as_value};
 pub use gate::{Design, GateTask};
@@ -60,7 +60,7 @@ pub use init::InitArgs;
 pub use netpath::{NetpathArgs, NetpathCommand};
 pub use once::OnceArgs;
 pub use options::trust;
-pub use outputs::{Outputs, Sink};
+pub use outputs::Outputs;
 pub use pages::{completions, man_page};
 pub use proxy::use_environment;
 pub use ramp::{RampArgs, RampTarget, RampTask};
@@ -69,6 +69,7 @@ pub use recorded::{set_login, set_manner, set_targets};
 pub use report::{BenchmarkName, ReportArgs};
 pub use run::RunArgs;
 pub use runs::{HistoryArgs, ListArgs, RunsArgs, RunsTask, ShowArgs};
+pub use session::files::Sink;
 pub use short::spelt_out;
 pub use site::{NormTask, SiteArgs, SiteTask};
 pub use small::{CalibrateArgs, DemoArgs, DemoScene};

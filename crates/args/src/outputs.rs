@@ -1,26 +1,9 @@
 //! Destinations of results.
 
-use super::UsageError;
+use super::{Sink, UsageError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use store::StorePlace;
-
-/// A file, or standard output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sink {
-    Stdout,
-    File(PathBuf),
-}
-
-impl Sink {
-    /// Returns the path, if it is a regular file.
-    pub fn file(&self) -> Option<&PathBuf> {
-        match self {
-            Sink::File(path) => Some(path),
-            Sink::Stdout => None,
-        }
-    }
-}
 
 /// Checks that no two results share a file, and that each of these options names a file.
 ///

@@ -72,6 +72,8 @@ const PLACES: &[Place] = &[
         &["plan", "stats", "record", "dialogue", "torture", "protocol", "workload", "grpc", "k6"],
     ),
     up_to("session", 5, 5),
+    up_to("world", 5, 5),
+    up_to("fleetrun", 5, 5),
     up_to("args", 6, 5),
     up_to("loadstone", 7, 6),
     // virtual time for tests: drives the pure layers, never the shells

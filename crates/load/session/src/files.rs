@@ -4,15 +4,31 @@
 
 use crate::exit::Failure;
 use anyhow::{Context, Result};
-use args::Sink;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+/// A file, or standard output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sink {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Sink {
+    /// Returns the path, if it is a regular file.
+    pub fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Sink::File(path) => Some(path),
+            Sink::Stdout => None,
+        }
+    }
+}
+
 /// Resolved output path. A symbolic link stays, and its target receives the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// Regular file that exists or can be created.
     File(PathBuf),
     /// A device, a pipe, or an already open descriptor (`/dev/stdout`).
@@ -24,7 +40,7 @@ const LINKS_MAX: usize = 40;
 
 /// # Errors
 /// Fails for links that form a loop.
-pub(crate) fn place(path: &Path) -> Result<Place> {
+pub fn place(path: &Path) -> Result<Place> {
     let mut at = path.to_owned();
     for _ in 0..=LINKS_MAX {
         if descriptor(&at).is_some() {
@@ -52,7 +68,7 @@ fn is_stream(path: &Path) -> bool {
 }
 
 /// Opens a stream for appending. Opening a pipe blocks until it has a reader.
-pub(crate) fn open_stream(path: &Path) -> std::io::Result<File> {
+pub fn open_stream(path: &Path) -> std::io::Result<File> {
     match descriptor(path) {
         // duplicate the descriptors: a reopened file has a separate position, and the two would
         // overwrite each other
@@ -63,7 +79,7 @@ pub(crate) fn open_stream(path: &Path) -> std::io::Result<File> {
 }
 
 /// Checks before a run that its result can be written.
-pub(crate) fn check_writable(path: &Path) -> Result<()> {
+pub fn check_writable(path: &Path) -> Result<()> {
     // a name that ends with a slash is a folder, whether it exists or not
     let folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
     anyhow::ensure!(!folder, "cannot write {}: it is a folder", path.display());
@@ -81,7 +97,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
 }
 
 /// Checks, before anything is sent, that JSON and the other results can be written.
-pub(crate) fn check_results<'a>(
+pub fn check_results<'a>(
     json: Option<&'a Sink>,
     others: impl IntoIterator<Item = &'a PathBuf>,
 ) -> Result<(), Failure> {
@@ -93,7 +109,7 @@ pub(crate) fn check_results<'a>(
 
 /// Writes JSON, the other files, and the text, unless JSON uses standard output. Attempts all of
 /// them; returns the first failure.
-pub(crate) fn write_results<'a>(
+pub fn write_results<'a>(
     json: Option<(&Sink, String)>,
     others: impl IntoIterator<Item = (&'a PathBuf, String)>,
     text: impl FnOnce() -> String,
@@ -115,7 +131,7 @@ pub(crate) fn write_results<'a>(
 /// Output that is written in pieces, next to its destination, and renamed when complete. If it is
 /// dropped before, the file is removed. A device or a pipe is written to directly.
 #[derive(Debug)]
-pub(crate) struct GrowingFile {
+pub struct GrowingFile {
     /// Path as the user named it.
     path: PathBuf,
     file: File,
@@ -134,7 +150,7 @@ impl GrowingFile {
     ///
     /// # Errors
     /// Fails if it cannot be created.
-    pub(crate) fn create(path: &Path) -> Result<GrowingFile> {
+    pub fn create(path: &Path) -> Result<GrowingFile> {
         let (opened, growth) = match place(path)? {
             Place::Stream(stream) => (open_stream(&stream), None),
             Place::File(place) => {
@@ -150,17 +166,17 @@ impl GrowingFile {
     }
 
     /// Returns the path as the user named it.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the file, positioned at its end.
-    pub(crate) fn file(&self) -> &File {
+    pub fn file(&self) -> &File {
         &self.file
     }
 
     /// Returns whether the output can be synced to disk: false for devices and pipes.
-    pub(crate) fn is_file(&self) -> bool {
+    pub fn is_file(&self) -> bool {
         self.growth.is_some()
     }
 
@@ -168,7 +184,7 @@ impl GrowingFile {
     ///
     /// # Errors
     /// Fails if the file system refuses.
-    pub(crate) fn keep(mut self) -> Result<()> {
+    pub fn keep(mut self) -> Result<()> {
         let Some(Growth { beside, place }) = self.growth.take() else { return Ok(()) };
         self.file
             .sync_all()
@@ -189,14 +205,14 @@ impl Drop for GrowingFile {
 }
 
 /// Returns a name in the same folder for an incomplete file.
-pub(crate) fn beside(path: &Path) -> PathBuf {
+pub fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.part", std::process::id()));
     path.with_file_name(name)
 }
 
 /// Writes all of `text`, or nothing; appends to devices and pipes.
-pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
+pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     match place(path)? {
         Place::File(place) => host::state::store_atomic(&place, text.as_bytes())?,
         Place::Stream(stream) => open_stream(&stream)
@@ -207,7 +223,7 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Adds text to the end of a file, which is made if it is missing.
-pub(crate) fn append(path: &Path, text: &str) -> Result<()> {
+pub fn append(path: &Path, text: &str) -> Result<()> {
     let opened = File::options().create(true).append(true).open(path);
     opened
         .and_then(|mut file| file.write_all(text.as_bytes()))
@@ -215,7 +231,7 @@ pub(crate) fn append(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Writes a result to its destination.
-pub(crate) fn write_to(sink: &Sink, text: &str) -> Result<()> {
+pub fn write_to(sink: &Sink, text: &str) -> Result<()> {
     match sink {
         Sink::Stdout => write_stdout(text),
         Sink::File(path) => write_whole(path, text),
@@ -223,12 +239,12 @@ pub(crate) fn write_to(sink: &Sink, text: &str) -> Result<()> {
 }
 
 /// Writes to standard output and reports if that fails.
-pub(crate) fn write_stdout(text: &str) -> Result<()> {
+pub fn write_stdout(text: &str) -> Result<()> {
     write_stdout_bytes(text.as_bytes())
 }
 
 /// Writes bytes to standard output, all or nothing.
-pub(crate) fn write_stdout_bytes(bytes: &[u8]) -> Result<()> {
+pub fn write_stdout_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to standard output")
 }

@@ -10,12 +10,12 @@ use std::sync::OnceLock;
 static SOFT_LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// Must be called before the program raises its descriptor limit.
-pub(crate) fn remember_limit() {
+pub fn remember_limit() {
     SOFT_LIMIT.get_or_init(|| host::limits::descriptors().soft);
 }
 
 /// Returns `sh -c command`. The caller sets the destination of its output.
-pub(crate) fn shell(command: &str) -> Command {
+pub fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(with_limit(command)).process_group(0).stdin(Stdio::null());
     shell

@@ -1,16 +1,14 @@
 //! `loadstone fleet manager`, and `loadstone fleet local`: server, manager and agents on one machine.
 
-use super::fleet_run::{Beginning, FleetRun, Terms};
 use super::usage;
-use super::wire::Wire;
 use crate::exit::{Code, Failure};
 use anyhow::Context;
-use args::OnLoss;
 use args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use fleet::protocol::manager::{AGENTS_MAX, Manager};
 use fleet::{
-    Credentials, Grant, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
+    Credentials, Grant, NatsEndpoint, NatsLink, NatsServer, OnLoss, Role, ServerOptions, Subjects,
 };
+use fleetrun::{Beginning, FleetRun, Terms, Wire};
 use session::Fleet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -104,7 +102,7 @@ fn command(
         (Beginning::Attached, agents) => wire.rejoin(agents, patience),
     };
     let joined = joined.and_then(|()| if watched { wire.await_watch(patience) } else { Ok(()) });
-    let (on_loss, budgets) = (task.on_loss(wire.agent_entries().len()), task.budgets.clone());
+    let (on_loss, budgets) = (task.on_loss(wire.agents()), task.budgets.clone());
     let fleet_run = FleetRun::new(wire, Terms { on_loss, budgets, beginning });
     let code = joined.map_err(Failure::from).and_then(|()| carry_out(task, &fleet_run));
     fleet_run.close("the run is over");

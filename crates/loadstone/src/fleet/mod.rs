@@ -1,22 +1,12 @@
 //! `loadstone fleet`: one load from many machines.
 
-mod agent;
-mod budget;
-mod bundle;
-mod fleet_run;
-mod ledger;
 mod local;
-mod merge;
 mod operator;
-mod plan_bundle;
-mod public;
-mod successors;
-mod target;
-mod wire;
 
 use crate::exit::{Code, Failure};
 use ::fleet::FleetError;
-use args::{FleetArgs, FleetCommand};
+use args::{FleetAgentArgs, FleetArgs, FleetCommand, FleetWatchArgs};
+use fleetrun::{AgentTask, WatchTask};
 
 /// Errors of the fleet's network: credentials, a server.
 fn usage(error: FleetError) -> Failure {
@@ -28,10 +18,10 @@ pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
     match args.command {
         FleetCommand::Local(args) => local::local(*args),
         FleetCommand::Manager(args) => local::manager(*args),
-        FleetCommand::Agent(args) => agent::agent(&args),
+        FleetCommand::Agent(args) => fleetrun::agent(&agent(args)),
         FleetCommand::Status(args) => operator::status(&args),
         FleetCommand::Abort(args) => operator::abort(&args),
-        FleetCommand::Watch(args) => target::watch(&args),
+        FleetCommand::Watch(args) => fleetrun::watch(&watch(args)),
         FleetCommand::Creds(args) => local::creds(&args),
         FleetCommand::Attach { .. } => Err(Failure::usage(
             "attach is an option of the manager: loadstone fleet manager --attach --creds DIR --nats URL PLAN",
@@ -39,14 +29,25 @@ pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
     }
 }
 
-/// Returns a load on `url` whose journey has one step, to `step`; `{{f.v}}` is a value of its
-/// feeder.
-#[cfg(test)]
-fn journey(url: &str, rate: &str, step: &str) -> plan::Plan {
-    let text = format!(
-        "version = 1\nurl = '{url}'\n[load]\nrate = '{rate}'\n[[feeder]]\nname = 'f'\n\
-         generate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n[[journey.step]]\n\
-         name = 's'\nurl = '{step}'\n"
-    );
-    plan::from_toml(&text, &plan::NoFiles).expect("a plan")
+fn agent(args: FleetAgentArgs) -> AgentTask {
+    AgentTask {
+        endpoint: args.door.place(),
+        creds: args.door.creds,
+        wait: args.wait,
+        labels: args.labels,
+        allow_scripts: args.allow_scripts,
+        rate_max: args.rate_max,
+        targets: args.targets,
+    }
+}
+
+fn watch(args: FleetWatchArgs) -> WatchTask {
+    WatchTask {
+        endpoint: args.door.place(),
+        creds: args.door.creds,
+        wait: args.wait,
+        pid: args.pid,
+        listen: args.listen,
+        exporter: args.exporter,
+    }
 }

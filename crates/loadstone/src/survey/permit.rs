@@ -2,8 +2,7 @@
 
 use super::list::Resolved;
 use crate::exit::Failure;
-use crate::torture::audit::{Audit, words};
-use crate::torture::{key, run_id};
+use crate::torture::run_id;
 use args::SurveyArgs;
 use record::survey::SurveyRecord;
 use record::words::counted;
@@ -12,6 +11,8 @@ use std::net::{IpAddr, SocketAddr};
 use torture::safety::permit::RunLog;
 use torture::safety::{Class, class};
 use torture::survey::Depth;
+use world::audit::{Audit, words};
+use world::key;
 
 /// Maximum number of addresses in the log's first line; every visit has a separate line.
 const ADDRESSES_MAX: usize = 200;

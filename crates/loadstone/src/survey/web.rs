@@ -3,7 +3,6 @@
 use super::list::{Listed, Resolved};
 use super::permit::Permit;
 use crate::exit::Failure;
-use crate::torture::world::Sockets;
 use args::SurveyArgs;
 use campaign::World;
 use conduit::{Peer, TlsFactory};
@@ -19,6 +18,7 @@ use torture::survey::http::PLAIN;
 use torture::survey::{Depth, HALF, IDLE, Tour, TourResult, TourStop, classify, http};
 use units::Nanos;
 use url::Position;
+use world::Sockets;
 
 /// Time limit for a connection, and for each piece of a handshake.
 const WAIT: Duration = Duration::from_secs(5);

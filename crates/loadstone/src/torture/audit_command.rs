@@ -1,6 +1,5 @@
 //! `loadstone torture audit`: verifies and prints the log.
 
-use super::audit::{FILE, head_of};
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::AuditCommand;
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use torture::safety::chain;
 use torture::safety::chain::ChainLink;
 use units::show;
+use world::audit::{FILE, head_of};
 
 /// Maximum size of a log in bytes.
 const LOG_MAX: u64 = 1 << 30;

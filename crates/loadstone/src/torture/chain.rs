@@ -2,7 +2,6 @@
 
 use super::permit::{self, Permit};
 use super::target::{self, Reached};
-use super::world::Sockets;
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::{ChainArgs, TortureArgs};
@@ -15,6 +14,7 @@ use torture::framing;
 use torture::result::RunResult;
 use torture::safety::{self, Class};
 use url::Url;
+use world::Sockets;
 
 /// The recording origin, over sockets.
 struct Origin(OriginRecorder);

@@ -1,6 +1,5 @@
 //! `loadstone torture emit`: prints failures in a form that can be used without Loadstone.
 
-use super::evidence;
 use super::print;
 use crate::exit::{Code, Failure};
 use crate::files;
@@ -9,6 +8,7 @@ use report::torture::{ProbeForm, capture, case_file};
 use std::path::{Path, PathBuf};
 use torture::case::Case;
 use torture::record::Transcript;
+use world::evidence;
 
 /// # Errors
 /// Fails for evidence that cannot be read, and for the first failure that the form cannot express.

@@ -1,20 +1,12 @@
 //! `loadstone torture`: tests a server with hostile and broken input.
 
-pub(crate) mod audit;
 mod audit_command;
 mod beside;
 mod chain;
 mod choice;
-mod commands;
 mod diff;
-mod directory;
 mod emit;
-mod evidence;
-pub(crate) mod key;
-#[cfg(feature = "fleet")]
-pub(crate) mod load;
 mod outputs;
-mod outside;
 mod outside_file;
 mod own;
 mod permit;
@@ -23,23 +15,19 @@ mod prove;
 mod raw;
 mod rejudge;
 mod replay;
+mod scene;
 mod server;
 mod shrink;
-mod sources;
 mod target;
 mod waivers;
-pub(crate) mod world;
 
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
 use args::{TortureArgs, TortureAsk};
-use audit::Writer;
 use beside::Planned;
 use campaign::{CampaignEvent, Settings, Watcher, Watchers, World};
-use commands::Commands;
 use dialogue::governor::Bounds;
-use directory::Recorder;
 use permit::Permit;
 use progress::Progress;
 use record::torture::waivers::{Day, Waiver};
@@ -52,7 +40,9 @@ use torture::case::Case;
 use torture::result::RunResult;
 use units::Nanos;
 use url::Url;
-use world::Sockets;
+use world::audit::Writer;
+use world::directory::Recorder;
+use world::{Commands, Sockets};
 
 pub(crate) fn torture(args: &TortureArgs) -> Result<Code, Failure> {
     let cases = torture::catalogue::cases().map_err(Failure::usage)?;

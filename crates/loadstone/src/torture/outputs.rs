@@ -1,6 +1,5 @@
 //! Outputs of the results.
 
-use super::directory::Recorder;
 use crate::exit::Failure;
 use crate::files;
 use args::TortureOutputs;
@@ -9,6 +8,7 @@ use record::torture::TortureRecord;
 use report::torture::Report;
 use torture::case::Case;
 use units::Nanos;
+use world::directory::Recorder;
 
 /// Checks that every result can be written, before anything is sent.
 pub(super) fn check(outputs: &TortureOutputs) -> Result<(), Failure> {

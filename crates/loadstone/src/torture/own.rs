@@ -1,10 +1,10 @@
 //! The user's own cases: files in the form of the catalogue.
 
-use super::evidence;
 use crate::exit::Failure;
 use std::path::{Path, PathBuf};
 use torture::case::{Case, read_own};
 use units::show;
+use world::evidence;
 
 /// Maximum number of files in one folder, and maximum size of one file.
 const FILES_MAX: usize = 1_000;

@@ -1,10 +1,6 @@
 //! Permission: class of the target, audit log, proof and limits, checked in this order before
 //! anything is sent.
 
-use super::audit::{Audit, Unwritten, words};
-use super::key;
-use super::outside::{self, Watch};
-use super::sources::{Internet, Nowhere};
 use super::target::Reached;
 use crate::exit::Failure;
 use args::{Disk, TortureArgs, TortureSafety};
@@ -27,6 +23,11 @@ use torture::safety::permit::{Grounds, PermitRefusal};
 use torture::safety::proof::{Claim, FILE_PATH, FoundProof, Sources, txt_name};
 use torture::safety::{Asked, Class, Ranges};
 use url::Url;
+use world::audit::{Audit, Unwritten, words};
+use world::key;
+use world::outside::{self, Watch};
+use world::owner::host_of;
+use world::sources::{Internet, Nowhere};
 
 /// Returns the class of a target that is not refused at once.
 ///
@@ -221,12 +222,6 @@ fn claim(url: &Url, reached: &Reached, folder: Option<&PathBuf>) -> Result<Claim
         _ => String::new(),
     };
     Ok(Claim { tester, host: host_of(url), addresses: reached.addresses.clone() })
-}
-
-/// Returns `host:port` as in a proof.
-pub(super) fn host_of(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
-    format!("{host}:{}", url.port_or_known_default().unwrap_or(80))
 }
 
 fn refused(refusal: PermitRefusal, class: Class, url: &Url, claim: &Claim) -> Failure {

@@ -1,13 +1,13 @@
 //! `loadstone torture prove`: prints the text with which the owner of a public server permits this
 //! installation to test it.
 
-use super::{key, permit};
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::ProveArgs;
 use std::io::Write;
 use torture::safety::Class;
 use torture::safety::proof::{Day, FILE_PATH, Proof, txt_name};
+use world::{key, owner};
 
 /// Maximum length of a string in a TXT record (RFC 1035 section 3.3).
 const STRING_MAX: usize = 255;
@@ -19,7 +19,7 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
         .ok_or_else(|| Failure::usage("the clock of this machine shows no valid date"))?;
     let proof = Proof {
         tester: key::fingerprint(&key::folder()?)?,
-        host: permit::host_of(&args.url),
+        host: owner::host_of(&args.url),
         groups: args.groups.clone(),
         connections_max: usual.connections_max,
         opens_max: usual.opens_max,

@@ -1,7 +1,6 @@
 //! `loadstone torture judge`: judges recorded conversations by the rules of this program; nothing
 //! is sent.
 
-use super::evidence;
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::JudgeArgs;
@@ -11,6 +10,7 @@ use report::torture::rejudged_text;
 use std::path::{Path, PathBuf};
 use torture::case::Case;
 use torture::judge;
+use world::evidence;
 
 /// # Errors
 /// Fails for evidence that cannot be read, and for a folder without transcripts.

@@ -1,6 +1,6 @@
 //! `loadstone torture replay`: sends failures again.
 
-use super::evidence;
+use super::scene;
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::ReplayArgs;
@@ -10,6 +10,7 @@ use record::torture::replay::{Replay, ReplayRecord, ReplayRow};
 use report::torture::replay_text;
 use torture::case::Case;
 use torture::result::{ReplayResult, ReplayVerdict};
+use world::evidence;
 
 /// # Errors
 /// Fails for evidence that cannot be read, or a server that may not be tested.
@@ -17,7 +18,7 @@ pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure>
     files::check_results(args.json.as_ref(), [])?;
     let folders = evidence::folders(&args.again.folder)?;
     let kept = evidence::read(&folders, cases)?;
-    let mut scene = evidence::scene(&args.again, &kept)?;
+    let mut scene = scene::scene(&args.again, &kept)?;
     let timing = if args.timing == "asap" { Timing::Asap } else { Timing::Kept };
     let failures: Vec<campaign::Failure> = kept.iter().map(|one| one.failure.clone()).collect();
     let mut writer = scene.writer();

@@ -1,8 +1,8 @@
 //! `loadstone torture shrink`: finds the fewest bytes of a recorded failure that fail in the same
 //! way.
 
-use super::evidence::{self, Kept};
 use super::print;
+use super::scene;
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::ShrinkArgs;
@@ -17,6 +17,7 @@ use torture::record::Execution;
 use torture::record::{Run, Transcript};
 use torture::result::Shrunk;
 use torture::safety::Class;
+use world::evidence::{self, Kept};
 
 /// # Errors
 /// Fails for evidence that cannot be read or written, a server that may not be tested, or a
@@ -33,7 +34,7 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
                 .to_owned(),
         });
     }
-    let mut scene = evidence::scene(&args.again, &kept)?;
+    let mut scene = scene::scene(&args.again, &kept)?;
     let url = &scene.url;
     if !matches!(scene.reached.class, Class::Local | Class::Private) {
         return Err(Failure::usage(format!(

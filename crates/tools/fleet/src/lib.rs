@@ -11,6 +11,7 @@ pub mod protocol;
 mod seal;
 mod server;
 mod subjects;
+mod terms;
 mod version;
 
 pub use credentials::{Credentials, Role};
@@ -19,4 +20,5 @@ pub use link::{Incoming, LinkSender, NatsEndpoint, NatsLink};
 pub use seal::{SealKey, seal};
 pub use server::{Grant, NatsServer, ServerOptions, ServerTls, configuration};
 pub use subjects::Subjects;
+pub use terms::{HostBudget, OnLoss};
 pub use version::ServerVersion;

@@ -1,30 +1,32 @@
-//! `loadstone fleet agent`: waits for plans, runs its part of them and sends its counts.
+//! An agent of a fleet: waits for plans, runs its part of them and sends its counts.
 
-use super::bundle::Bundle;
-use super::fleet_run::{plan_hash, refusal};
-use super::plan_bundle::PlanBundle;
-use super::usage;
-use crate::exit::{Code, Failure};
-use args::FleetAgentArgs;
+use crate::bundle::Bundle;
+use crate::fleet_run::{plan_hash, refusal};
+use crate::plan_bundle::PlanBundle;
+use crate::usage;
 use engine::{Order, Row, Share};
 use fleet::protocol::agent::{Agent, AgentAction, ReadyFacts};
 use fleet::protocol::message::{self, Final, FinalCause, FromAgent, Hello, PartEnding};
 use fleet::protocol::stamp::Stamped;
 use fleet::protocol::{DEAD_MAN, PROTOCOL};
-use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
+use fleet::{Credentials, Incoming, NatsEndpoint, NatsLink, SealKey, Subjects};
 use plan::Plan;
 use record::run::PathRecord;
 use report::RunReport;
 use sample::CallRecord;
+use session::console::say;
+use session::exit::{Code, Failure};
 use session::{
     Calibration, Lease, MachinePart, Observers, RunLoad, Session, Takeovers, Watcher, rate_peak,
+    signals,
 };
 use stats::{Second, Snapshot};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
-use units::Nanos;
+use units::{Nanos, Rate};
 use url::Url;
 
 /// Maximum wait of the machine between calls.
@@ -60,17 +62,36 @@ impl Orders {
     }
 }
 
+/// Terms under which an agent joins a fleet.
+#[derive(Debug)]
+pub struct AgentTask {
+    pub endpoint: NatsEndpoint,
+    /// File with the agent's credentials.
+    pub creds: PathBuf,
+    /// Longest wait for the server.
+    pub wait: Nanos,
+    pub labels: Vec<(String, String)>,
+    /// True to accept plans with scripts.
+    pub allow_scripts: bool,
+    /// Maximum rate of this agent; refuses loads without a rate.
+    pub rate_max: Option<Rate>,
+    /// Hosts that plans may call; empty: all.
+    pub targets: Vec<String>,
+}
+
 /// Runs until the fleet is disbanded.
-pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
-    let credentials = Credentials::read(&args.door.creds).map_err(usage)?;
+///
+/// # Errors
+/// Fails without valid credentials or a server.
+pub fn agent(task: &AgentTask) -> Result<Code, Failure> {
+    let credentials = Credentials::read(&task.creds).map_err(usage)?;
     let seal_key = SealKey::generate().map_err(usage)?;
-    let hello = hello(args, &seal_key);
+    let hello = hello(task, &seal_key);
     let subjects = Subjects::new(&credentials.fleet);
     let id = credentials.id();
     let listen = vec![subjects.command(), subjects.to(&id)];
-    let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
-    let link =
-        NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
+    let patience = Duration::from_secs_f64(task.wait.as_secs_f64());
+    let link = NatsLink::connect(&task.endpoint, &credentials, listen, patience).map_err(usage)?;
     let (give, words) = channel();
     let mut post = AgentPost {
         machine: Agent::new(&id, hello, net::reactor::monotonic()),
@@ -81,20 +102,20 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
         orders: Orders::new(net::reactor::monotonic()),
         ready: None,
         give,
-        scripts: args.allow_scripts,
-        rate_max: args.rate_max.map(|rate| rate.0),
-        hosts: args.targets.clone(),
+        scripts: task.allow_scripts,
+        rate_max: task.rate_max.map(|rate| rate.0),
+        hosts: task.targets.clone(),
         dead_man: false,
     };
     post.run(&words)
 }
 
 /// Returns an id for this process, derived from its key, which no other process has.
-pub(super) fn session(key: &SealKey) -> u64 {
+pub(crate) fn session(key: &SealKey) -> u64 {
     key.public().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)).max(1)
 }
 
-fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
+fn hello(task: &AgentTask, key: &SealKey) -> Hello {
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -106,12 +127,12 @@ fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
         cores: host::cpu::affinity().len() as u32,
         memory_bytes: environment.memory_bytes,
         calls_per_core: calibration.map_or(0.0, |known| known.calls_per_s),
-        labels: args.labels.iter().cloned().collect(),
+        labels: task.labels.iter().cloned().collect(),
         seal_key: key.public().to_vec(),
         session: session(key),
         proof: 0,
-        scripts: args.allow_scripts,
-        rate_max: args.rate_max.map(|rate| rate.0),
+        scripts: task.allow_scripts,
+        rate_max: task.rate_max.map(|rate| rate.0),
     }
 }
 
@@ -136,7 +157,7 @@ impl AgentPost {
         loop {
             match self.link.inbox.recv_timeout(TURN) {
                 Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, &bytes, at),
-                Ok(Incoming::Refused(why)) => crate::say(&format!("the server refuses: {why}")),
+                Ok(Incoming::Refused(why)) => say(&format!("the server refuses: {why}")),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::usage("the network's thread ended; this is a bug"));
@@ -153,7 +174,7 @@ impl AgentPost {
                     return Ok(code);
                 }
             }
-            if crate::signals::caught() > 0 {
+            if signals::caught() > 0 {
                 self.orders.order.store(2, Ordering::Relaxed);
                 let leaving = self.machine.leave("ended by a signal");
                 self.say(&leaving);
@@ -170,12 +191,12 @@ impl AgentPost {
         if subject == self.subjects.command() {
             match message::read(bytes) {
                 Ok(command) => self.machine.commanded(&command, at),
-                Err(why) => crate::say(&why),
+                Err(why) => say(&why),
             }
         } else {
             match message::read(bytes) {
                 Ok(content) => self.machine.receive(content, at),
-                Err(why) => crate::say(&why),
+                Err(why) => say(&why),
             }
         }
     }
@@ -217,7 +238,7 @@ impl AgentPost {
             AgentAction::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
             AgentAction::Abandon => self.orders.order.store(2, Ordering::Relaxed),
             AgentAction::Exit { done, why } => {
-                crate::say(&why);
+                say(&why);
                 let code = if done && !self.dead_man { Code::Done } else { Code::Missed };
                 return Ok(Some(code));
             }
@@ -289,7 +310,7 @@ impl Consent<'_> {
 
 impl Consent<'_> {
     fn allows(&self, host: &str) -> bool {
-        self.hosts.iter().any(|known| super::budget::is_same_host(known, host))
+        self.hosts.iter().any(|known| crate::budget::is_same_host(known, host))
     }
 
     /// Checks that the operator allowed every destination of the plan.

@@ -1,6 +1,6 @@
 //! Budgets: the maximum rate of all machines together per host.
 
-use args::HostBudget;
+use fleet::HostBudget;
 use plan::Plan;
 use sample::BudgetFacts;
 use session::{RateUnknown, lane_peak};
@@ -9,7 +9,7 @@ use url::Url;
 
 /// Returns whether both names are the same host: case-insensitive, with IPv6 addresses in brackets
 /// as in a URL.
-pub(super) fn is_same_host(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_host(one: &str, other: &str) -> bool {
     let bare = |host: &str| host.trim_matches(['[', ']']).to_ascii_lowercase();
     bare(one) == bare(other)
 }
@@ -38,7 +38,7 @@ fn calls(lane: &Plan, host: &str) -> bool {
 ///
 /// # Errors
 /// Fails if the plan exceeds a budget, or its rate is unknown.
-pub(super) fn check(plan: &Plan, budgets: &[HostBudget]) -> Result<Vec<BudgetFacts>, String> {
+pub(crate) fn check(plan: &Plan, budgets: &[HostBudget]) -> Result<Vec<BudgetFacts>, String> {
     let lanes = plan.lanes();
     let held = |(host, most): &HostBudget| {
         let all = lanes.iter().filter(|lane| calls(lane, host)).map(lane_peak);
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_journey_counts_where_its_values_or_its_script_may_go() {
         let asked = |url: &str| {
-            let plan = crate::fleet::journey("http://a.example/", "9/s", url);
+            let plan = crate::journey("http://a.example/", "9/s", url);
             let budgets = vec![("b.example".to_owned(), Rate(1.0))];
             check(&plan, &budgets).map(|facts| facts[0].asked_per_s as u64)
         };

@@ -9,7 +9,7 @@ use units::Nanos;
 
 /// Rows of an agent's workers, merged per edge.
 #[derive(Debug)]
-pub(super) struct Bundle {
+pub(crate) struct Bundle {
     /// The run, and the step in it.
     step: (u64, u64),
     /// The first instant of the step, the origin of sent instants.
@@ -22,7 +22,7 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    pub(super) fn new(step: (u64, u64), start: Nanos, workers: u32) -> Bundle {
+    pub(crate) fn new(step: (u64, u64), start: Nanos, workers: u32) -> Bundle {
         Bundle {
             step,
             start,
@@ -35,12 +35,12 @@ impl Bundle {
 
     /// Returns how late the first call was issued: the remaining error of the start by our own
     /// clock.
-    pub(super) fn first_late(&self) -> Option<Nanos> {
+    pub(crate) fn first_late(&self) -> Option<Nanos> {
         (self.first_late < Nanos::NEVER).then_some(self.first_late)
     }
 
     /// Adds a worker's row; returns the rows of the agent that it completes, as messages.
-    pub(super) fn add(&mut self, row: &Row) -> Vec<Vec<u8>> {
+    pub(crate) fn add(&mut self, row: &Row) -> Vec<Vec<u8>> {
         let since = |at: Nanos| at - self.start;
         self.first_late = self.first_late.min(row.first_late);
         let fresh = || {

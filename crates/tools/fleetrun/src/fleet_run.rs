@@ -1,15 +1,14 @@
 //! The manager's side of a fleet: other machines run a plan, and their counts are merged here like
 //! those of cores.
 
-use super::merge::Merge;
-use super::plan_bundle::PlanBundle;
-use super::successors::immovable;
-use super::wire::{AgentEntries, Wire};
-use crate::exit::NotBegun;
+use crate::merge::Merge;
+use crate::plan_bundle::PlanBundle;
+use crate::successors::immovable;
+use crate::wire::{AgentEntries, Wire};
 use anyhow::{Context, Result, bail};
-use args::HostBudget;
-use args::OnLoss;
 use engine::{Setup, Share};
+use fleet::HostBudget;
+use fleet::OnLoss;
 use fleet::protocol::manager::FleetEvent;
 use fleet::protocol::message::{Final, Holding};
 use fleet::protocol::slots::SlotTable;
@@ -18,7 +17,9 @@ use plan::Plan;
 use record::run::{Driver, PathRecord};
 use report::RunReport;
 use sample::{AgentFacts, BudgetFacts, FleetFacts, PathFacts, RefusedFacts};
-use session::{Circumstances, Fleet, FleetTask, Watcher, units_of_work};
+use session::console::say;
+use session::exit::NotBegun;
+use session::{Circumstances, Fleet, FleetTask, Watcher, signals, sut, units_of_work, wall_clock};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,26 +29,26 @@ use units::Nanos;
 /// Maximum time for agents to prepare a plan.
 const PREPARE_MAX: Nanos = Nanos::from_secs(60);
 /// Maximum delay in noticing a signal or a watcher's request.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Machines that run a plan; clones share one fleet.
 #[derive(Clone)]
-pub(crate) struct FleetRun {
+pub struct FleetRun {
     wire: Arc<Mutex<Wire>>,
     terms: Arc<Terms>,
 }
 
 /// Settings of the manager's operator for every run.
 #[derive(Debug)]
-pub(super) struct Terms {
-    pub(super) on_loss: OnLoss,
-    pub(super) budgets: Vec<HostBudget>,
-    pub(super) beginning: Beginning,
+pub struct Terms {
+    pub on_loss: OnLoss,
+    pub budgets: Vec<HostBudget>,
+    pub beginning: Beginning,
 }
 
 /// Start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub enum Beginning {
     /// Started by distributing the plan.
     Fresh,
     /// Another manager, which has exited, started the run.
@@ -69,12 +70,12 @@ impl PartialEq for FleetRun {
 impl Eq for FleetRun {}
 
 /// Returns the hash of a plan's identity, by which the manager and its agents name it.
-pub(super) fn plan_hash(plan: &Plan) -> String {
+pub(crate) fn plan_hash(plan: &Plan) -> String {
     units::hex(Sha256::digest(plan::identity(plan)))
 }
 
 /// Refuses features that only one machine supports.
-pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
+pub(crate) fn refusal(plan: &Plan) -> Option<&'static str> {
     if plan.connection.idle.is_some() {
         return Some("--idle works on one machine only: omit it");
     }
@@ -97,11 +98,11 @@ pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
 }
 
 impl FleetRun {
-    pub(super) fn new(wire: Wire, terms: Terms) -> FleetRun {
+    pub fn new(wire: Wire, terms: Terms) -> FleetRun {
         FleetRun { wire: Arc::new(Mutex::new(wire)), terms: Arc::new(terms) }
     }
 
-    pub(super) fn close(&self, why: &str) {
+    pub fn close(&self, why: &str) {
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         if self.terms.beginning == Beginning::Attached && !wire.has_adopted() {
             // another process may fetch their data
@@ -118,7 +119,7 @@ impl Fleet for FleetRun {
         if let Some(why) = refusal(plan).map(str::to_owned).or(moved) {
             return Err(NotBegun(why).into());
         }
-        super::budget::check(plan, &self.terms.budgets).map_err(|why| NotBegun(why).into())
+        crate::budget::check(plan, &self.terms.budgets).map_err(|why| NotBegun(why).into())
     }
 
     fn measure(
@@ -140,8 +141,8 @@ impl Fleet for FleetRun {
         wire.measuring(setup.measure_from());
         let mut observer = watch(&setup);
         let ahead = start.0 as f64 - net::reactor::monotonic().0 as f64;
-        run.started_unix_s = crate::wall_clock::unix_seconds() + ahead / 1e9;
-        let sut = crate::sut::watch(task.sut, task.endpoints)?;
+        run.started_unix_s = wall_clock::unix_seconds() + ahead / 1e9;
+        let sut = sut::watch(task.sut, task.endpoints)?;
         if let Some(sut) = &sut {
             sut.begin(setup.measure_from());
         }
@@ -149,7 +150,7 @@ impl Fleet for FleetRun {
         merge.introduce(&wire.agent_entries());
         merge.give_up(GONE);
         merge.run(&mut wire, &mut *observer);
-        run.sut = sut.map(crate::sut::SutWatch::end).or_else(|| wire.seen(merge.span()));
+        run.sut = sut.map(sut::SutWatch::end).or_else(|| wire.seen(merge.span()));
         observer.end();
         let closed = observer.close();
         closed?;
@@ -192,7 +193,7 @@ fn begin(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<(Nano
         }
     }
     let plan = task.plan;
-    super::public::check(plan, task.endpoints, wire.agent_entries().len())?;
+    crate::public::check(plan, task.endpoints, wire.agent_entries().len())?;
     let mut tokens = TokenCounts::new();
     loop {
         hand_out(wire, task, on_loss, &tokens)?;
@@ -216,7 +217,7 @@ fn dismiss(wire: &Wire, agent: &str, name: &str, why: &str) -> Result<()> {
     wire.dismiss(agent);
     match wire.agent_entries().len() {
         0 => bail!("{name} is lost before the start: {why}; no agent is left"),
-        left => crate::say(&format!("{name} is left out: {why}; the load is shared by {left}")),
+        left => say(&format!("{name} is left out: {why}; the load is shared by {left}")),
     }
     Ok(())
 }
@@ -274,15 +275,12 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let owned: BTreeSet<u32> = slots.into_values().flatten().flatten().collect();
     let gone: Vec<u32> = (0..of).filter(|slot| !owned.contains(slot)).collect();
     if !gone.is_empty() {
-        crate::say(&format!(
-            "{} of the load's {of} parts are lost: no agent holds them",
-            gone.len()
-        ));
+        say(&format!("{} of the load's {of} parts are lost: no agent holds them", gone.len()));
         parts.insert(GONE.to_owned(), vec![Share::of_slots(&gone, of)?]);
     }
     let start = now - Nanos(since);
     wire.adopt(step, start);
-    crate::say(&format!(
+    say(&format!(
         "step {} of {} agents is taken over, {} after its start",
         step.1,
         held.len(),
@@ -322,7 +320,7 @@ fn hand_out(
             }
             _ => {}
         }
-        if crate::signals::caught() > 0 {
+        if signals::caught() > 0 {
             bail!("interrupted before the start");
         }
         if net::reactor::monotonic() > until {
@@ -433,7 +431,7 @@ fn facts(
     for (agent, agent_entry) in wire.agent_entries() {
         let report = finals.get(&agent).cloned().unwrap_or_default();
         let Some(account) = merge.account(&agent) else { continue };
-        let labels = super::merge::labels(&agent_entry.hello);
+        let labels = crate::merge::labels(&agent_entry.hello);
         // the slots of all agents are the whole load: a million arrivals show the share
         let of_million = |shares: &Vec<Share>| {
             shares.iter().map(|share| share.count_of(1_000_000)).sum::<u64>() as f64 / 1e6

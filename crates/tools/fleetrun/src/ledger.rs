@@ -7,7 +7,7 @@ use units::Nanos;
 
 /// Progress of an agent in the merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LedgerState {
+pub(crate) enum LedgerState {
     Live,
     /// The agent is silent or ended early; calls due on it are lost.
     Lost,
@@ -16,10 +16,10 @@ pub(super) enum LedgerState {
 
 /// Part of the load that an agent owes, for a part of the run.
 #[derive(Clone, Debug)]
-pub(super) struct OwedPart {
-    pub(super) share: Share,
+pub(crate) struct OwedPart {
+    pub(crate) share: Share,
     /// First instant from which arrivals are owed; zero for all.
-    pub(super) from: Nanos,
+    pub(crate) from: Nanos,
     /// Instant at which the debt ends, exclusive.
     until: Nanos,
     /// Offer by which the part was accepted or given away.
@@ -50,31 +50,31 @@ impl OwedPart {
 
 /// Account of one agent.
 #[derive(Debug)]
-pub(super) struct Ledger {
-    pub(super) state: LedgerState,
+pub(crate) struct Ledger {
+    pub(crate) state: LedgerState,
     /// The agent's messages are now ignored.
-    pub(super) abandoned: bool,
+    pub(crate) abandoned: bool,
     parts: Vec<OwedPart>,
     /// Counts of the agent's own rows.
     measured: Counts,
     warm_up: Counts,
     /// Counts that replace missing rows.
-    pub(super) ghost: (Counts, Counts),
+    pub(crate) ghost: (Counts, Counts),
     /// End of its latest row, reported or replaced.
-    pub(super) edge: Nanos,
+    pub(crate) edge: Nanos,
     /// End of the latest replaced row; zero without one.
-    pub(super) ghost_edge: Nanos,
+    pub(crate) ghost_edge: Nanos,
     /// End of its latest reported row.
-    pub(super) own_edge: Nanos,
-    pub(super) lost_at: Option<Nanos>,
-    pub(super) ending: String,
+    pub(crate) own_edge: Nanos,
+    pub(crate) lost_at: Option<Nanos>,
+    pub(crate) ending: String,
 }
 
 /// Counts of the measured phase and of the warm-up for an interval of a lost agent.
-pub(super) type Ghost = (Counts, Counts);
+pub(crate) type Ghost = (Counts, Counts);
 
 impl Ledger {
-    pub(super) fn new(shares: Vec<Share>, start: Nanos) -> Ledger {
+    pub(crate) fn new(shares: Vec<Share>, start: Nanos) -> Ledger {
         let whole = |share| OwedPart { share, from: Nanos::ZERO, until: Nanos::NEVER, offer: None };
         Ledger {
             state: LedgerState::Live,
@@ -92,7 +92,7 @@ impl Ledger {
     }
 
     /// Adds a row that the agent reported.
-    pub(super) fn add(&mut self, measured: &Counts, warm_up: &Counts, edge: Nanos) {
+    pub(crate) fn add(&mut self, measured: &Counts, warm_up: &Counts, edge: Nanos) {
         self.measured.merge(measured);
         self.warm_up.merge(warm_up);
         self.own_edge = self.own_edge.max(edge);
@@ -102,7 +102,7 @@ impl Ledger {
     /// Returns the counts of calls lost up to the instant `until`, beyond those counted before:
     /// arrivals that were due, and calls without an outcome. In a closed loop the number of due
     /// calls is unknown.
-    pub(super) fn ghost_until(&mut self, owed: Option<&Owed>, until: Nanos) -> Ghost {
+    pub(crate) fn ghost_until(&mut self, owed: Option<&Owed>, until: Nanos) -> Ghost {
         let (due, warm) = owed.map_or((0, 0), |owed| self.due(owed, until));
         let known = |own: &Counts, ghost: &Counts, due: u64| {
             let more = due.saturating_sub(own.due + ghost.due);
@@ -128,22 +128,22 @@ impl Ledger {
     }
 
     /// Returns the instant after which the agent owes nothing.
-    pub(super) fn owes_until(&self) -> Nanos {
+    pub(crate) fn owes_until(&self) -> Nanos {
         self.parts.iter().map(|part| part.until).max().unwrap_or(Nanos::NEVER)
     }
 
     /// Returns whether the agent owes, or owed, a part of another agent's load.
-    pub(super) fn has_taken_over(&self) -> bool {
+    pub(crate) fn has_taken_over(&self) -> bool {
         self.parts.iter().any(|part| !part.from.is_zero())
     }
 
     /// Returns whether other agents continue all of its load.
-    pub(super) fn is_taken_over(&self) -> bool {
+    pub(crate) fn is_taken_over(&self) -> bool {
         self.owes_until() < Nanos::NEVER
     }
 
     /// Returns each worker's share of the load at the start.
-    pub(super) fn weights(&self) -> Vec<f64> {
+    pub(crate) fn weights(&self) -> Vec<f64> {
         let own = self.parts.iter().filter(|part| part.from.is_zero());
         own.map(|part| {
             let (slots, of) = part.share.slots();
@@ -153,36 +153,36 @@ impl Ledger {
     }
 
     /// Removes the agent's parts so that they can be offered to others one by one.
-    pub(super) fn leave(&mut self) -> Vec<OwedPart> {
+    pub(crate) fn leave(&mut self) -> Vec<OwedPart> {
         let leaves = |part: &mut OwedPart| part.until == Nanos::NEVER;
         self.parts.extract_if(.., leaves).collect()
     }
 
     /// Gives the part that the agent has had since `from` to another agent, from the instant `at`
     /// on.
-    pub(super) fn give(&mut self, share: Share, from: Nanos, at: Nanos, offer: u64) {
+    pub(crate) fn give(&mut self, share: Share, from: Nanos, at: Nanos, offer: u64) {
         self.parts.push(OwedPart { share, from, until: at, offer: Some(offer) });
     }
 
     /// Adds parts of another agent, from the instant `at` on.
-    pub(super) fn take(&mut self, shares: impl Iterator<Item = Share>, at: Nanos, offer: u64) {
+    pub(crate) fn take(&mut self, shares: impl Iterator<Item = Share>, at: Nanos, offer: u64) {
         let part = |share| OwedPart { share, from: at, until: Nanos::NEVER, offer: Some(offer) };
         self.parts.extend(shares.map(part));
     }
 
     /// Records that the agent has not accepted an offer.
-    pub(super) fn refuse(&mut self, offer: u64) {
+    pub(crate) fn refuse(&mut self, offer: u64) {
         self.parts.retain(|part| part.offer != Some(offer));
     }
 
     /// Keeps the part, which no agent accepted: the agent owes it to the end.
-    pub(super) fn keep(&mut self, offer: u64) {
+    pub(crate) fn keep(&mut self, offer: u64) {
         let refused = self.parts.iter_mut().filter(|part| part.offer == Some(offer));
         refused.for_each(|part| part.until = Nanos::NEVER);
     }
 
     /// Restores an agent that is back: the counts that replaced its rows are removed.
-    pub(super) fn revive(&mut self) -> Ghost {
+    pub(crate) fn revive(&mut self) -> Ghost {
         self.state = LedgerState::Live;
         self.lost_at = None;
         "done".clone_into(&mut self.ending);
@@ -191,11 +191,11 @@ impl Ledger {
 
     /// Returns the calls that its own rows report as presented to the server, whatever their
     /// outcome.
-    pub(super) fn offered(&self) -> u64 {
+    pub(crate) fn offered(&self) -> u64 {
         self.measured.due.saturating_sub(self.measured.dropped)
     }
 
-    pub(super) fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.ghost.0.lost
     }
 }

@@ -1,17 +1,18 @@
 //! Merges the rows of agents into one measurement, like those of cores. Calls due on a lost agent
 //! are counted as lost, interval by interval.
 
-use super::fleet_run::POLL_INTERVAL;
-use super::ledger::{Ghost, Ledger, LedgerState};
-use super::successors::Handover;
-use super::wire::{AgentEntries, Wire};
-use args::OnLoss;
+use crate::fleet_run::POLL_INTERVAL;
+use crate::ledger::{Ghost, Ledger, LedgerState};
+use crate::successors::Handover;
+use crate::wire::{AgentEntries, Wire};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
+use fleet::OnLoss;
 use fleet::protocol::manager::FleetEvent;
 use fleet::protocol::message::{Hello, PartEnding};
 use fleet::protocol::row;
 use sample::{AgentNow, AgentState};
-use session::Watcher;
+use session::console::say;
+use session::{Watcher, signals};
 use stats::{Measurement, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,40 +25,40 @@ const GRACE: Nanos = Nanos::from_secs(15);
 const QUANTILES_MAX: usize = 100;
 
 /// Formats labels: `region=north`, several separated by commas.
-pub(super) fn labels(hello: &Hello) -> String {
+pub(crate) fn labels(hello: &Hello) -> String {
     let labels = hello.labels.iter().map(|(name, value)| format!("{name}={value}"));
     labels.collect::<Vec<_>>().join(",")
 }
 
 /// An agent's account, for the report.
-pub(super) struct Account {
-    pub(super) offered: u64,
-    pub(super) lost: u64,
-    pub(super) lost_at_s: Option<f64>,
-    pub(super) ending: String,
+pub(crate) struct Account {
+    pub(crate) offered: u64,
+    pub(crate) lost: u64,
+    pub(crate) lost_at_s: Option<f64>,
+    pub(crate) ending: String,
 }
 
 /// Merges the rows of agents.
-pub(super) struct Merge {
-    pub(super) setup: Arc<Setup>,
+pub(crate) struct Merge {
+    pub(crate) setup: Arc<Setup>,
     collector: Collector,
     /// Names in the order of the collector's workers.
-    pub(super) names: Vec<String>,
-    pub(super) ledgers: Vec<Ledger>,
+    pub(crate) names: Vec<String>,
+    pub(crate) ledgers: Vec<Ledger>,
     /// States as shown during the run.
     shown: Vec<AgentNow>,
     /// Parts of lost agents that were offered to others.
-    pub(super) moves: Vec<Handover>,
+    pub(crate) moves: Vec<Handover>,
     owed: Option<Owed>,
-    pub(super) on_loss: OnLoss,
+    pub(crate) on_loss: OnLoss,
     spare: Box<Snapshot>,
-    pub(super) stopped: Order,
+    pub(crate) stopped: Order,
     /// Instant after which no call is due, because all agents were stopped.
-    pub(super) cut: Nanos,
+    pub(crate) cut: Nanos,
 }
 
 impl Merge {
-    pub(super) fn new(
+    pub(crate) fn new(
         setup: Arc<Setup>,
         parts: &BTreeMap<String, Vec<Share>>,
         on_loss: OnLoss,
@@ -79,7 +80,7 @@ impl Merge {
     }
 
     /// Sets the names of the agents in views.
-    pub(super) fn introduce(&mut self, agent_entries: &AgentEntries) {
+    pub(crate) fn introduce(&mut self, agent_entries: &AgentEntries) {
         let show = |(number, name): (u32, &String)| {
             let hello = agent_entries.get(name).map(|agent_entry| &agent_entry.hello);
             AgentNow {
@@ -93,7 +94,7 @@ impl Merge {
     }
 
     /// Records that this agent will not report again; ignores unknown names.
-    pub(super) fn give_up(&mut self, agent: &str) {
+    pub(crate) fn give_up(&mut self, agent: &str) {
         if let Some(row) = self.row_of(agent) {
             let ledger = &mut self.ledgers[row];
             (ledger.state, ledger.lost_at) = (LedgerState::Lost, Some(ledger.own_edge));
@@ -101,7 +102,7 @@ impl Merge {
     }
 
     /// Runs until every agent has finished, or is known not to finish.
-    pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) {
+    pub(crate) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) {
         let begun = net::reactor::monotonic();
         while self.ledgers.iter().any(|ledger| ledger.state != LedgerState::Over) {
             if let Some(event) = wire.event(POLL_INTERVAL) {
@@ -154,18 +155,18 @@ impl Merge {
     }
 
     /// Returns the finished run.
-    pub(super) fn finish(self) -> Measurement {
+    pub(crate) fn finish(self) -> Measurement {
         let cut_short = self.stopped != Order::Go && !self.collector.is_over();
-        self.collector.finish(crate::signals::caught() > 0 || cut_short)
+        self.collector.finish(signals::caught() > 0 || cut_short)
     }
 
     /// Length of the measured phase by the plan, in seconds; infinite where a count ends it.
-    pub(super) fn span(&self) -> f64 {
+    pub(crate) fn span(&self) -> f64 {
         let (from, until) = (self.setup.measure_from(), self.setup.measure_until());
         if until == Nanos::NEVER { f64::INFINITY } else { (until - from).as_secs_f64() }
     }
 
-    pub(super) fn account(&self, agent: &str) -> Option<Account> {
+    pub(crate) fn account(&self, agent: &str) -> Option<Account> {
         let ledger = &self.ledgers[self.row_of(agent)?];
         let from = self.setup.measure_from();
         let at_s = |at: Nanos| at.as_secs_f64() - from.as_secs_f64();
@@ -178,7 +179,7 @@ impl Merge {
     }
 
     /// Returns whether an agent's messages are ignored.
-    pub(super) fn has_abandoned(&self, agent: &str) -> bool {
+    pub(crate) fn has_abandoned(&self, agent: &str) -> bool {
         self.row_of(agent).is_some_and(|row| self.ledgers[row].abandoned)
     }
 
@@ -188,7 +189,7 @@ impl Merge {
 
     fn give_orders(&mut self, wire: &mut Wire, observer: &dyn Watcher) {
         let wish = observer.order();
-        let abandon = crate::signals::caught() > 0 || wish == Order::Abandon;
+        let abandon = signals::caught() > 0 || wish == Order::Abandon;
         let stop = self.collector.is_over() || wish == Order::Stop;
         if abandon && self.stopped != Order::Abandon {
             self.stop(wire, Order::Abandon);
@@ -211,7 +212,7 @@ impl Merge {
         }
         ledger.state = LedgerState::Lost;
         ledger.lost_at = Some(ledger.own_edge);
-        crate::say(&format!("{} is lost: {why}", wire.name(agent)));
+        say(&format!("{} is lost: {why}", wire.name(agent)));
         ledger.ending = why;
         if self.on_loss == OnLoss::Stop && self.stopped == Order::Go {
             self.stop(wire, Order::Stop);
@@ -227,7 +228,7 @@ impl Merge {
         }
         let (measured, warm_up) = self.ledgers[row].revive();
         self.collector.take_back(&measured, &warm_up);
-        crate::say(&format!("{} is back", wire.name(agent)));
+        say(&format!("{} is back", wire.name(agent)));
     }
 
     /// Handles the last row of an agent. An agent that ended early owes the rest of its due calls.

@@ -11,7 +11,7 @@ use url::Url;
 /// Plan and shared values for an agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PlanBundle {
+pub(crate) struct PlanBundle {
     /// The plan as TOML, with its secrets.
     plan: String,
     /// Values that the setup of journeys captured.
@@ -19,12 +19,12 @@ pub(super) struct PlanBundle {
     /// Hosts that the first call was redirected to, as `scheme://host:port`.
     met: Vec<String>,
     /// Number of tokens to request before the start.
-    pub(super) tokens: u32,
+    pub(crate) tokens: u32,
 }
 
 impl PlanBundle {
     /// Builds the bundle from a plan that the manager prepared.
-    pub(super) fn of(
+    pub(crate) fn of(
         plan: &Plan,
         endpoints: &[Endpoint],
         captured: &BTreeMap<String, String>,
@@ -40,13 +40,13 @@ impl PlanBundle {
         }
     }
 
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a parcel is always valid JSON")
     }
 
     /// # Errors
     /// Fails if the bytes are malformed.
-    pub(super) fn read(bytes: &[u8]) -> Result<PlanBundle, String> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<PlanBundle, String> {
         serde_json::from_slice(bytes)
             .map_err(|error| format!("the data sent with the plan cannot be read: {error}"))
     }
@@ -55,7 +55,7 @@ impl PlanBundle {
     ///
     /// # Errors
     /// Fails for a plan that this version cannot read or that breaks a rule.
-    pub(super) fn plan(&self) -> Result<Plan, String> {
+    pub(crate) fn plan(&self) -> Result<Plan, String> {
         let plan =
             plan::from_toml(&self.plan, &plan::NoFiles).map_err(|error| error.to_string())?;
         plan::validate(&plan).map_err(|problems| {
@@ -68,7 +68,7 @@ impl PlanBundle {
     ///
     /// # Errors
     /// Fails for an invalid URL.
-    pub(super) fn met(&self) -> Result<Vec<Url>, String> {
+    pub(crate) fn met(&self) -> Result<Vec<Url>, String> {
         let read = |key: &String| Url::parse(key).map_err(|error| format!("{key}: {error}"));
         self.met.iter().map(read).collect()
     }
@@ -78,7 +78,7 @@ impl PlanBundle {
     ///
     /// # Errors
     /// Fails for features that this machine does not support.
-    pub(super) fn open(self, plan: &Plan) -> anyhow::Result<Session> {
+    pub(crate) fn open(self, plan: &Plan) -> anyhow::Result<Session> {
         // bounds of the fleet are not this machine's: its part determines its needs
         let mut part = plan.clone();
         for load in part.loads_mut() {

@@ -1,7 +1,6 @@
 //! Limits the load on public addresses without the owner's permission: a fleet can send more than
 //! any single machine.
 
-use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
 use conduit::Peer;
 use engine::{Endpoint, endpoint_key};
@@ -9,6 +8,7 @@ use plan::{Load, Plan};
 use session::{endpoint_of, lane_peak};
 use std::net::SocketAddr;
 use units::show;
+use world::owner::{is_public, permit_load};
 
 /// Maximum load on public addresses without a proof, for all agents together, in calls a second or
 /// users of a closed loop: a modest load of one machine.
@@ -41,7 +41,7 @@ fn beyond(plan: &Plan, agents: usize) -> Option<String> {
 ///
 /// # Errors
 /// Fails for a public target whose owner does not permit this.
-pub(super) fn check(plan: &Plan, endpoints: &[Endpoint], agents: usize) -> Result<()> {
+pub(crate) fn check(plan: &Plan, endpoints: &[Endpoint], agents: usize) -> Result<()> {
     let Some(why) = beyond(plan, agents) else { return Ok(()) };
     let journeys = plan.journeys.as_ref();
     if let Some(step) = journeys.and_then(|it| it.step_to_anywhere()) {
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_step_that_may_go_anywhere_is_refused() {
         let checked = |url: &str| {
-            let plan = crate::fleet::journey("http://127.0.0.1/", "2000/s", url);
+            let plan = crate::journey("http://127.0.0.1/", "2000/s", url);
             check(&plan, &[], 2).map_err(|why| why.to_string())
         };
         assert_eq!(checked("/{{f.v}}"), Ok(()));

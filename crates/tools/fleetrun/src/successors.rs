@@ -1,15 +1,16 @@
 //! Transfers the load of a lost machine to the others: which slots go to which agents, and from
 //! which instant on.
 
-use super::ledger::LedgerState;
-use super::merge::Merge;
-use super::wire::Wire;
-use args::OnLoss;
+use crate::ledger::LedgerState;
+use crate::merge::Merge;
+use crate::wire::Wire;
 use engine::{Order, Share};
+use fleet::OnLoss;
 use fleet::protocol::agent::SLOTS_MAX;
 use fleet::protocol::slots::SlotTable;
 use plan::{Load, Plan};
 use sample::PartMove;
+use session::console::say;
 use units::Nanos;
 
 /// Minimum time between an offer and the first arrival of the new part.
@@ -19,7 +20,7 @@ const OFFER_LEAD: Nanos = Nanos::from_secs(1);
 const PIECES_MAX: usize = 65_536;
 
 /// Returns why no other agent can continue a part of this plan; `None` if others can.
-pub(super) fn immovable(plan: &Plan) -> Option<String> {
+pub(crate) fn immovable(plan: &Plan) -> Option<String> {
     let why = if plan.loads().iter().any(|load| matches!(load, Load::Closed { .. })) {
         "users of a closed loop have state that other machines lack: give --rate"
     } else if plan.loads().iter().any(|load| load.session().is_some()) {
@@ -36,7 +37,7 @@ pub(super) fn immovable(plan: &Plan) -> Option<String> {
 
 /// Answer to an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Awaited,
     /// Accepted, or unknown: in both cases the receiving agent owes the part.
     Taken,
@@ -45,13 +46,13 @@ pub(super) enum Answer {
 
 /// Slots of a lost agent that are offered to another one; both by their rows in the merge.
 #[derive(Clone, Debug)]
-pub(super) struct Handover {
+pub(crate) struct Handover {
     number: u64,
-    pub(super) from: usize,
+    pub(crate) from: usize,
     to: usize,
     share: Share,
-    pub(super) at: Nanos,
-    pub(super) answer: Answer,
+    pub(crate) at: Nanos,
+    pub(crate) answer: Answer,
 }
 
 /// Slots of `of` for each worker of each receiving agent.
@@ -102,7 +103,7 @@ impl PartTransfer {
 impl Merge {
     /// Offers a lost agent's part to the others, from an instant at which that agent certainly
     /// issues no more calls. Calls due before are lost; all of them if no time is left.
-    pub(super) fn redistribute(&mut self, wire: &Wire, lost: usize) {
+    pub(crate) fn redistribute(&mut self, wire: &Wire, lost: usize) {
         self.settle(lost);
         let leaves_nothing = self.ledgers[lost].is_taken_over();
         if self.on_loss != OnLoss::Redistribute || self.stopped != Order::Go || leaves_nothing {
@@ -136,14 +137,14 @@ impl Merge {
         }
         let seconds = at.as_secs_f64() - self.setup.measure_from().as_secs_f64();
         let name = wire.name(&self.names[lost]);
-        crate::say(&format!(
+        say(&format!(
             "from {seconds:.1} s, {} others take over the part of {name}",
             successors.len()
         ));
     }
 
     /// Records whether an agent accepts an offer. A refused part is lost after all.
-    pub(super) fn taken(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
+    pub(crate) fn taken(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
         let mine = |step: &&mut Handover| step.number == number && step.answer == Answer::Awaited;
         let Some(step) = self.moves.iter_mut().find(mine) else { return };
         let (from, to) = (step.from, step.to);
@@ -151,7 +152,7 @@ impl Merge {
             step.answer = Answer::Taken;
             return;
         };
-        crate::say(&format!("{} takes over nothing: {why}", wire.name(&self.names[to])));
+        say(&format!("{} takes over nothing: {why}", wire.name(&self.names[to])));
         step.answer = Answer::Refused(why);
         self.ledgers[to].refuse(number);
         self.ledgers[from].keep(number);
@@ -168,7 +169,7 @@ impl Merge {
 
     /// Returns whether the account of a lost agent must wait for an answer before it advances to
     /// `next`.
-    pub(super) fn awaits(&self, row: usize, next: Nanos) -> bool {
+    pub(crate) fn awaits(&self, row: usize, next: Nanos) -> bool {
         let waits = |step: &Handover| step.from == row && step.answer == Answer::Awaited;
         self.moves.iter().any(|step| waits(step) && next >= step.at)
     }
@@ -181,7 +182,7 @@ impl Merge {
     }
 
     /// Returns the transfers, for the report.
-    pub(super) fn part_moves(&self) -> Vec<PartMove> {
+    pub(crate) fn part_moves(&self) -> Vec<PartMove> {
         let from = self.setup.measure_from().as_secs_f64();
         let describe = |step: &Handover| {
             let (slots, of) = step.share.slots();

@@ -1,60 +1,81 @@
-//! `loadstone fleet watch`: reads the counters of the target on its own machine while a fleet loads
+//! The watch of a fleet's target: reads the counters of the target on its own machine while a fleet loads
 //! it, and sends them to the fleet's run, like `--sut` on a single machine.
 
-use super::usage;
-use crate::exit::{Code, Failure};
-use crate::sut::{SutSource, SutTarget};
-use args::FleetWatchArgs;
+use crate::usage;
 use fleet::protocol::PROTOCOL;
 use fleet::protocol::message::{self, FromWatch, WatchHello};
 use fleet::protocol::stamp::Stamped;
 use fleet::protocol::watch::{FleetWatch, WatchAction};
-use fleet::{Credentials, Incoming, NatsLink, Role, SealKey, Subjects};
+use fleet::{Credentials, Incoming, NatsEndpoint, NatsLink, Role, SealKey, Subjects};
 use host::sut::SutReading;
 use sample::SutSeries;
+use session::console::say;
+use session::exit::{Code, Failure};
+use session::signals;
+use session::sut::{SutSource, SutTarget};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 use units::Nanos;
+use url::Url;
 
 /// Maximum wait of the machine between calls.
 const TURN: Nanos = Nanos::from_millis(20);
 
+/// What a watch reads, and the fleet that it sends the readings to. One of `pid`, `listen` and
+/// `exporter` is present.
+#[derive(Debug)]
+pub struct WatchTask {
+    pub endpoint: NatsEndpoint,
+    /// File with the watch's credentials.
+    pub creds: PathBuf,
+    /// Longest wait for the server.
+    pub wait: Nanos,
+    pub pid: Option<u32>,
+    /// Address that the target listens on.
+    pub listen: Option<SocketAddr>,
+    /// URL of a node exporter.
+    pub exporter: Option<Url>,
+}
+
 /// Runs until the fleet is disbanded, or until it can no longer read.
-pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
-    let credentials = Credentials::read(&args.door.creds).map_err(usage)?;
+///
+/// # Errors
+/// Fails without valid credentials, a server, or a target that can be read.
+pub fn watch(task: &WatchTask) -> Result<Code, Failure> {
+    let credentials = Credentials::read(&task.creds).map_err(usage)?;
     if credentials.role != Role::Watch {
         return Err(Failure::usage(format!(
             "{} is not for a watch: use watch.creds, as `fleet creds` makes it",
-            args.door.creds.display()
+            task.creds.display()
         )));
     }
-    let (target, addresses) = wanted(args)?;
+    let (target, addresses) = wanted(task)?;
     let (source, series) = SutSource::open(&target, &addresses).map_err(Failure::usage)?;
     let (subjects, id) = (Subjects::new(&credentials.fleet), credentials.id());
     let (_, listen) = subjects.permitted(Role::Watch, &id);
-    let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
-    let link =
-        NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
+    let patience = Duration::from_secs_f64(task.wait.as_secs_f64());
+    let link = NatsLink::connect(&task.endpoint, &credentials, listen, patience).map_err(usage)?;
     let key = SealKey::generate().map_err(usage)?;
-    let hello = WatchHello { session: super::agent::session(&key), ..hello(&series) };
+    let hello = WatchHello { session: crate::agent::session(&key), ..hello(&series) };
     let machine = FleetWatch::new(hello, net::reactor::monotonic());
     WatchPost { machine, link, subjects, id, source, following: None }.run()
 }
 
 /// Returns the target of the options, with its listening address.
-fn wanted(args: &FleetWatchArgs) -> Result<(SutTarget, Vec<SocketAddr>), Failure> {
-    let addresses: Vec<SocketAddr> = args.listen.into_iter().collect();
-    if let Some(url) = &args.exporter {
+fn wanted(task: &WatchTask) -> Result<(SutTarget, Vec<SocketAddr>), Failure> {
+    let addresses: Vec<SocketAddr> = task.listen.into_iter().collect();
+    if let Some(url) = &task.exporter {
         return Ok((SutTarget::Exporter(url.clone()), addresses));
     }
-    let listener = || args.listen.and_then(host::listener_pid);
-    match args.pid.or_else(listener) {
+    let listener = || task.listen.and_then(host::listener_pid);
+    match task.pid.or_else(listener) {
         Some(pid) => Ok((SutTarget::Process(pid), addresses)),
         None => Err(Failure::usage(format!(
             "no visible process on this machine listens on {}: name it with --pid (only root sees \
              those of other users)",
-            args.listen.map_or_else(String::new, |address| address.to_string())
+            task.listen.map_or_else(String::new, |address| address.to_string())
         ))),
     }
 }
@@ -95,7 +116,7 @@ impl WatchPost {
             let due = self.following.as_ref().map_or(TURN, |step| step.next - now);
             match self.link.inbox.recv_timeout(Duration::from_nanos(due.min(TURN).0)) {
                 Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, &bytes, at),
-                Ok(Incoming::Refused(why)) => crate::say(&format!("the server refuses: {why}")),
+                Ok(Incoming::Refused(why)) => say(&format!("the server refuses: {why}")),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::usage("the network's thread ended; this is a bug"));
@@ -112,7 +133,7 @@ impl WatchPost {
                 }
             }
             trouble.map_err(Failure::usage)?;
-            if crate::signals::caught() > 0 {
+            if signals::caught() > 0 {
                 return Ok(Code::Interrupted);
             }
         }
@@ -125,7 +146,7 @@ impl WatchPost {
             message::read(bytes).map(|content| self.machine.receive(content, at))
         };
         if let Err(why) = handled {
-            crate::say(&why);
+            say(&why);
         }
     }
 
@@ -142,7 +163,7 @@ impl WatchPost {
             },
             WatchAction::Rest => self.following = None,
             WatchAction::Exit { done, why } => {
-                crate::say(&why);
+                say(&why);
                 return Some(if done { Code::Done } else { Code::Missed });
             }
         }

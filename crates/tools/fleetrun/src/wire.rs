@@ -1,6 +1,6 @@
 //! The manager's state machine on its thread: between the network and the code that runs the plan.
 
-use super::fleet_run::POLL_INTERVAL;
+use crate::fleet_run::POLL_INTERVAL;
 use anyhow::{Result, bail};
 use fleet::protocol::LOST_AFTER;
 use fleet::protocol::manager::{FleetEvent, Manager, Post};
@@ -8,6 +8,8 @@ use fleet::protocol::message::{self, Final, Hello, Holding, OperatorMessage, ToA
 use fleet::protocol::stamp::RefusedMessages;
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use sample::SutSeries;
+use session::console::say;
+use session::signals;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,19 +30,19 @@ const LAST_ROW_MAX: Nanos = Nanos::from_millis(500);
 
 /// State of an agent at the start of a step.
 #[derive(Clone, Debug)]
-pub(super) struct AgentEntryFacts {
-    pub(super) hello: Hello,
-    pub(super) workers: u32,
+pub(crate) struct AgentEntryFacts {
+    pub(crate) hello: Hello,
+    pub(crate) workers: u32,
     /// Offset of the agent's clock and its bound, in nanoseconds.
-    pub(super) ahead: i64,
-    pub(super) bound: u64,
+    pub(crate) ahead: i64,
+    pub(crate) bound: u64,
 }
 
 /// Agents by id, sorted.
-pub(super) type AgentEntries = BTreeMap<String, AgentEntryFacts>;
+pub(crate) type AgentEntries = BTreeMap<String, AgentEntryFacts>;
 
 /// The manager's connection to the agents.
-pub(super) struct Wire {
+pub struct Wire {
     manager: Arc<Mutex<Manager>>,
     sender: LinkSender,
     subjects: Subjects,
@@ -52,9 +54,15 @@ pub(super) struct Wire {
     adopted: bool,
 }
 
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").finish_non_exhaustive()
+    }
+}
+
 impl Wire {
     /// Takes over a link of the manager; `server` is restarted if it exits.
-    pub(super) fn start(
+    pub fn start(
         manager: Manager,
         link: NatsLink,
         subjects: Subjects,
@@ -87,7 +95,12 @@ impl Wire {
         value
     }
 
-    pub(super) fn agent_entries(&self) -> AgentEntries {
+    /// Returns the number of agents that take part.
+    pub fn agents(&self) -> usize {
+        self.agent_entries().len()
+    }
+
+    pub(crate) fn agent_entries(&self) -> AgentEntries {
         self.with(|manager| {
             let facts = |agent_entry: &fleet::protocol::manager::AgentEntry| AgentEntryFacts {
                 hello: agent_entry.hello.clone(),
@@ -104,7 +117,7 @@ impl Wire {
     }
 
     /// Reports of the agents about their parts.
-    pub(super) fn finals(&self) -> BTreeMap<String, Final> {
+    pub(crate) fn finals(&self) -> BTreeMap<String, Final> {
         self.with(|manager| {
             let entries = manager.agent_entries().iter();
             entries
@@ -114,12 +127,12 @@ impl Wire {
     }
 
     /// Returns the counts of messages that the manager refused: those of other runs and processes.
-    pub(super) fn refused(&self) -> RefusedMessages {
+    pub(crate) fn refused(&self) -> RefusedMessages {
         self.with(|manager| manager.refused())
     }
 
     /// Returns the agent's machine, and its place in the order of ids.
-    pub(super) fn name(&self, agent: &str) -> String {
+    pub(crate) fn name(&self, agent: &str) -> String {
         self.with(|manager| {
             let row = manager.agent_entries().keys().position(|known| known == agent);
             let host = manager
@@ -131,31 +144,31 @@ impl Wire {
     }
 
     /// Returns the version of the NATS server.
-    pub(super) fn server_version(&self) -> String {
+    pub(crate) fn server_version(&self) -> String {
         self.version.clone()
     }
 
-    pub(super) fn event(&self, patience: Duration) -> Option<FleetEvent> {
+    pub(crate) fn event(&self, patience: Duration) -> Option<FleetEvent> {
         self.events.recv_timeout(patience).ok()
     }
 
     /// Returns the agents from which no more messages are expected.
-    pub(super) fn absent(&self) -> Vec<String> {
+    pub(crate) fn absent(&self) -> Vec<String> {
         self.with(|manager| manager.absent())
     }
 
     /// Continues without an agent.
-    pub(super) fn dismiss(&self, agent: &str) {
+    pub(crate) fn dismiss(&self, agent: &str) {
         self.with(|manager| manager.dismiss(agent));
     }
 
-    pub(super) fn prepare(&self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
+    pub(crate) fn prepare(&self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
         // the remains of the previous step belong to no agent
         while self.events.try_recv().is_ok() {}
         self.with(|manager| manager.prepare(hash, sealed));
     }
 
-    pub(super) fn arm(&self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
+    pub(crate) fn arm(&self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
         self.with(|manager| manager.arm(slots, of, start));
     }
 
@@ -163,7 +176,7 @@ impl Wire {
     ///
     /// # Errors
     /// Fails if not all of them answer within `patience`.
-    pub(super) fn query_assignments(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
+    pub(crate) fn query_assignments(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
         self.with(Manager::query_assignments);
         let until = net::reactor::monotonic() + patience;
         while !self.with(|manager| {
@@ -182,29 +195,29 @@ impl Wire {
     }
 
     /// Continues a step that another manager began at this instant.
-    pub(super) fn adopt(&mut self, (run, step): (u64, u64), start: Nanos) {
+    pub(crate) fn adopt(&mut self, (run, step): (u64, u64), start: Nanos) {
         self.with(|manager| manager.adopt(run, step, start));
         self.adopted = true;
     }
 
-    pub(super) fn has_adopted(&self) -> bool {
+    pub(crate) fn has_adopted(&self) -> bool {
         self.adopted
     }
 
     /// Minimum time between now and the start of a step.
-    pub(super) fn lead(&self) -> Nanos {
+    pub(crate) fn lead(&self) -> Nanos {
         self.with(|manager| manager.lead())
     }
 
     /// Announces the start of the measured phase, so that the target's watcher uses the same
     /// intervals.
-    pub(super) fn measuring(&self, from: Nanos) {
+    pub(crate) fn measuring(&self, from: Nanos) {
         self.with(|manager| manager.measuring(from));
     }
 
     /// Returns observations of the target's machine in a measured phase of `span_s`. Its last row
     /// may still be missing.
-    pub(super) fn seen(&self, span_s: f64) -> Option<SutSeries> {
+    pub(crate) fn seen(&self, span_s: f64) -> Option<SutSeries> {
         let until = net::reactor::monotonic() + LAST_ROW_MAX;
         loop {
             let series = self.with(|manager| manager.seen().cloned())?;
@@ -222,11 +235,11 @@ impl Wire {
     ///
     /// # Errors
     /// Fails if no watcher joined within `patience`, or a signal arrived.
-    pub(super) fn await_watch(&self, patience: Duration) -> Result<()> {
+    pub fn await_watch(&self, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.watched()) {
             self.event(TURN);
-            if crate::signals::caught() > 0 {
+            if signals::caught() > 0 {
                 bail!("interrupted: no `fleet watch` had joined yet");
             }
             if net::reactor::monotonic() > until {
@@ -238,20 +251,20 @@ impl Wire {
 
     /// Withdraws a lost agent's part; returns the instant after which that agent certainly issues
     /// nothing.
-    pub(super) fn relieve(&self, agent: &str) -> Nanos {
+    pub(crate) fn relieve(&self, agent: &str) -> Nanos {
         self.with(|manager| manager.relieve(agent))
     }
 
     /// Offers slots of a lost agent to another agent; returns the number of the offer.
-    pub(super) fn offer(&self, successor: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
+    pub(crate) fn offer(&self, successor: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
         self.with(|manager| manager.offer(successor, slots, of, from))
     }
 
-    pub(super) fn stop(&self, abandon: bool) {
+    pub(crate) fn stop(&self, abandon: bool) {
         self.with(|manager| manager.stop(abandon));
     }
 
-    pub(super) fn done(&self) {
+    pub(crate) fn done(&self) {
         self.with(Manager::done);
     }
 
@@ -259,12 +272,12 @@ impl Wire {
     ///
     /// # Errors
     /// Fails if they have not joined within `patience`, or a signal arrived.
-    pub(super) fn await_agents(&self, wanted: usize, patience: Duration) -> Result<()> {
+    pub fn await_agents(&self, wanted: usize, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.complete()) {
             self.event(TURN);
             let there = self.with(|manager| manager.agent_entries().len());
-            if crate::signals::caught() > 0 {
+            if signals::caught() > 0 {
                 bail!("interrupted: {there} of {wanted} agents had joined");
             }
             if net::reactor::monotonic() > until {
@@ -279,7 +292,7 @@ impl Wire {
     ///
     /// # Errors
     /// Fails if none has joined within `patience`, or a signal arrived.
-    pub(super) fn rejoin(&self, wanted: Option<usize>, patience: Duration) -> Result<()> {
+    pub fn rejoin(&self, wanted: Option<usize>, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         let mut first = Nanos::NEVER;
         loop {
@@ -300,7 +313,7 @@ impl Wire {
             if complete || first < Nanos::NEVER && now > first + LOST_AFTER {
                 return Ok(());
             }
-            if crate::signals::caught() > 0 {
+            if signals::caught() > 0 {
                 bail!("interrupted: {there} agents had answered");
             }
             if now > until {
@@ -311,13 +324,13 @@ impl Wire {
     }
 
     /// Ends the fleet.
-    pub(super) fn close(&mut self, why: &str) {
+    pub(crate) fn close(&mut self, why: &str) {
         self.with(|manager| manager.disband(why));
         self.leave();
     }
 
     /// Leaves the fleet unchanged.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.end.send(()).ok();
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
@@ -328,7 +341,7 @@ impl Wire {
 #[cfg(test)]
 impl Wire {
     /// Returns a manager connection without agents.
-    pub(super) fn disconnected(manager: Manager) -> Wire {
+    pub(crate) fn disconnected(manager: Manager) -> Wire {
         let ((_, events), (end, _)) = (channel(), channel());
         Wire {
             manager: Arc::new(Mutex::new(manager)),
@@ -405,7 +418,7 @@ impl Desk {
             // a killed server may take a while to exit: poll until it is back
             Incoming::Disconnected => self.down = true,
             Incoming::Connected => self.down = false,
-            Incoming::Refused(why) => crate::say(&format!("the server refuses: {why}")),
+            Incoming::Refused(why) => say(&format!("the server refuses: {why}")),
             Incoming::TooSlow => {}
         }
     }
@@ -413,11 +426,11 @@ impl Desk {
     fn revive(&mut self) {
         let Some(server) = &mut self.server else { return };
         match server.revive() {
-            Ok(true) => crate::say("nats-server had exited and was restarted"),
+            Ok(true) => say("nats-server had exited and was restarted"),
             Ok(false) => {}
             Err(error) => {
                 self.next_try = net::reactor::monotonic() + REVIVE_PAUSE;
-                crate::say(&error.to_string());
+                say(&error.to_string());
             }
         }
     }
@@ -429,19 +442,19 @@ impl Desk {
             "rows" => manager.row(agent, bytes, at),
             "from" => match message::read(&bytes) {
                 Ok(content) => manager.receive(agent, content, at),
-                Err(why) => crate::say(&format!("agent {agent}: {why}")),
+                Err(why) => say(&format!("agent {agent}: {why}")),
             },
             "sut" => match message::read(&bytes) {
                 Ok(content) => manager.receive_from_watch(agent, content, at),
-                Err(why) => crate::say(&format!("watch {agent}: {why}")),
+                Err(why) => say(&format!("watch {agent}: {why}")),
             },
             "ctl" => match message::read(&bytes) {
-                Ok(OperatorMessage::Abort) => crate::signals::interrupt(),
+                Ok(OperatorMessage::Abort) => signals::interrupt(),
                 Ok(OperatorMessage::Status) => {
                     let status = message::write(&manager.status(at));
                     self.link.sender().send(self.subjects.answer(), status);
                 }
-                Err(why) => crate::say(&why),
+                Err(why) => say(&why),
             },
             _ => {}
         }

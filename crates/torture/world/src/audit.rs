@@ -4,6 +4,7 @@
 use campaign::{CampaignEvent, Watcher};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Map, Value, json};
+use session::{console, wall_clock};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -16,7 +17,7 @@ use torture::safety::chain::ChainLink;
 use torture::safety::permit::RunLog;
 use torture::safety::proof::FoundProof;
 
-pub(super) const FILE: &str = "torture-audit.jsonl";
+pub const FILE: &str = "torture-audit.jsonl";
 /// Suffix of the file next to the log that holds the link of its last line.
 const HEAD: &str = "torture-audit.head";
 /// Maximum length of a line in bytes; longer user input is truncated.
@@ -25,7 +26,7 @@ const LINE_MAX: usize = 32 << 10;
 const WORDS_MAX: usize = 2_000;
 
 /// Returns the file next to a log that holds the link of its last line.
-pub(super) fn head_of(log: &Path) -> PathBuf {
+pub fn head_of(log: &Path) -> PathBuf {
     match log.file_name() {
         Some(name) if name == FILE => log.with_file_name(HEAD),
         _ => log.with_extension("head"),
@@ -34,7 +35,7 @@ pub(super) fn head_of(log: &Path) -> PathBuf {
 
 /// One run's access to the log.
 #[derive(Debug)]
-pub(crate) struct Audit {
+pub struct Audit {
     log: PathBuf,
     run: String,
     /// Description of the run in its first line.
@@ -44,12 +45,12 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    pub(crate) fn new(folder: &Path, run: &str, beginning: Map<String, Value>) -> Audit {
+    pub fn new(folder: &Path, run: &str, beginning: Map<String, Value>) -> Audit {
         Audit { log: folder.join(FILE), run: run.to_owned(), beginning, trouble: None }
     }
 
     /// Returns the write failure, if any.
-    pub(crate) fn trouble(&self) -> Option<&str> {
+    pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
@@ -58,7 +59,7 @@ impl Audit {
         let mut all = Map::new();
         all.insert("kind".into(), kind.into());
         all.insert("run".into(), self.run.clone().into());
-        all.insert("at_unix_s".into(), crate::wall_clock::unix_seconds().into());
+        all.insert("at_unix_s".into(), wall_clock::unix_seconds().into());
         all.extend(fields);
         let text = Value::Object(all).to_string();
         if text.len() > LINE_MAX {
@@ -88,7 +89,7 @@ impl Audit {
     }
 
     /// Appends a line during a run, which must end if that fails.
-    pub(crate) fn note(&mut self, kind: &str, fields: Value) {
+    pub fn note(&mut self, kind: &str, fields: Value) {
         let Value::Object(fields) = fields else { return };
         if self.trouble.is_none() {
             self.trouble = self.append(kind, fields).err();
@@ -96,7 +97,7 @@ impl Audit {
     }
 
     /// Logs the end of the run.
-    pub(super) fn end(&mut self, result: &RunResult, code: u8) {
+    pub fn end(&mut self, result: &RunResult, code: u8) {
         if let Some(stop) = &result.stopped {
             self.note("stop", json!({ "why": stop.id(), "reason": cut(stop.why()) }));
         } else if result.interrupted {
@@ -158,10 +159,10 @@ fn cut(text: &str) -> String {
 }
 
 /// Returns the command line, truncated if too long.
-pub(crate) fn words() -> Vec<String> {
+pub fn words() -> Vec<String> {
     const ALL_MAX: usize = 12_000;
     let mut left = ALL_MAX;
-    let all = store::masked_words(&crate::typed(), &[]).into_iter().map(|word| cut(&word));
+    let all = store::masked_words(&console::typed(), &[]).into_iter().map(|word| cut(&word));
     all.take_while(|word| {
         let fits = word.len() <= left;
         left = left.saturating_sub(word.len());
@@ -190,7 +191,7 @@ impl RunLog for Audit {
 
 /// Writer of a shared log.
 #[derive(Debug)]
-pub(super) struct Writer(pub(super) Rc<RefCell<Audit>>);
+pub struct Writer(pub Rc<RefCell<Audit>>);
 
 impl Watcher for Writer {
     fn observe(&mut self, event: CampaignEvent<'_>) {
@@ -215,7 +216,8 @@ impl Watcher for Writer {
 }
 
 /// Log that discards everything: for targets on this machine, on request.
-pub(super) struct Unwritten;
+#[derive(Debug)]
+pub struct Unwritten;
 
 impl RunLog for Unwritten {
     fn begun(&mut self) -> Result<(), String> {

@@ -1,17 +1,17 @@
 //! User commands that act on the server: run by a shell in their own process group while the load
 //! runs.
 
-use crate::shell::shell;
 use campaign::{Done, ServerCommand};
 use rustix::process::{Pid, Signal, kill_process_group};
+use session::shell::{remember_limit, shell};
 use std::process::{Child, ExitStatus, Stdio};
 use units::{Nanos, show};
 
 /// Time after which a running command is killed.
-pub(super) const COMMAND_MAX: Nanos = Nanos::from_secs(60);
+pub(crate) const COMMAND_MAX: Nanos = Nanos::from_secs(60);
 /// Pending and running commands.
 #[derive(Debug)]
-pub(super) struct Commands {
+pub struct Commands {
     commands: Vec<(ServerCommand, String)>,
     due: Vec<(Nanos, ServerCommand)>,
     running: Vec<Running>,
@@ -26,17 +26,17 @@ struct Running {
 }
 
 impl Commands {
-    pub(super) fn new(commands: Vec<(ServerCommand, String)>) -> Commands {
-        crate::shell::remember_limit();
+    pub fn new(commands: Vec<(ServerCommand, String)>) -> Commands {
+        remember_limit();
         Commands { commands, due: Vec::new(), running: Vec::new(), done: Vec::new() }
     }
 
-    pub(super) fn schedule_command(&mut self, action: ServerCommand, at: Nanos) {
+    pub fn schedule_command(&mut self, action: ServerCommand, at: Nanos) {
         self.due.push((at, action));
     }
 
     /// Starts due commands, and records completed ones.
-    pub(super) fn look(&mut self, now: Nanos) {
+    pub fn look(&mut self, now: Nanos) {
         let due: Vec<ServerCommand> = self.take_due(|at, _| at <= now);
         due.into_iter().for_each(|action| self.begin(action, now));
         let running = std::mem::take(&mut self.running);
@@ -55,7 +55,7 @@ impl Commands {
 
     /// Finishes after the last run of the cases: starts the restoring command if needed, and waits
     /// for the end of the starving command.
-    pub(super) fn conclude(&mut self, now: Nanos) {
+    pub fn conclude(&mut self, now: Nanos) {
         let begun = self.running.iter().map(|one| one.action);
         let starves = begun
             .chain(self.done.iter().map(|one| one.action))
@@ -68,16 +68,16 @@ impl Commands {
     }
 
     /// Returns whether a call of `look` can change anything.
-    pub(super) fn is_awaited(&self) -> bool {
+    pub fn is_awaited(&self) -> bool {
         !self.due.is_empty() || !self.running.is_empty()
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.running.is_empty()
     }
 
     /// Takes the completed commands in the order of their start.
-    pub(super) fn take(&mut self) -> Vec<Done> {
+    pub fn take(&mut self) -> Vec<Done> {
         let mut done = std::mem::take(&mut self.done);
         done.sort_by_key(|one| one.began);
         done

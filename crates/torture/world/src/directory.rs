@@ -3,12 +3,13 @@
 
 mod failure;
 
-use crate::exit::Failure;
 use ::record::torture::{ProbeRecord, TortureRecord};
 use anyhow::{Context, Result};
 use campaign::{CampaignEvent, TestTarget, Watcher};
 use dialogue::talk::TalkScript;
 use report::torture::{PROBES_HEAD, Report, RunEnd, execution_line, probe_line, run_file};
+use session::Failure;
+use session::{console, files};
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -43,7 +44,7 @@ struct RunDescription {
 
 /// Observer that writes a run directory.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub struct Recorder {
     root: PathBuf,
     id: String,
     facts: RunDescription,
@@ -70,7 +71,7 @@ impl Recorder {
     ///
     /// # Errors
     /// Fails if it cannot be created or written.
-    pub(super) fn new(
+    pub fn new(
         parent: &Path,
         target: &TestTarget,
         cases: &[Case],
@@ -101,7 +102,7 @@ impl Recorder {
             .write_all(PROBES_HEAD.as_bytes())
             .with_context(|| format!("cannot write in {}", root.display()))?;
         let facts = RunDescription {
-            arguments: store::masked_words(&crate::typed(), &[]),
+            arguments: store::masked_words(&console::typed(), &[]),
             target: target.clone(),
             cases: cases.to_vec(),
             report: report.clone(),
@@ -133,7 +134,7 @@ impl Recorder {
     }
 
     /// Returns the failures with a folder.
-    pub(super) fn kept(&self) -> Vec<Kept> {
+    pub fn kept(&self) -> Vec<Kept> {
         self.kept.clone()
     }
 
@@ -141,7 +142,7 @@ impl Recorder {
     ///
     /// # Errors
     /// Fails for a write failure, now or earlier.
-    pub(super) fn finish(mut self, torture: &TortureRecord) -> Result<(), Failure> {
+    pub fn finish(mut self, torture: &TortureRecord) -> Result<(), Failure> {
         let failures = self.kept.iter().map(|kept| kept.folder.clone()).collect();
         let end = RunEnd::of(torture, self.executions, failures);
         let trouble = self.trouble.take();
@@ -158,7 +159,7 @@ impl Recorder {
     fn write_run(&self, end: Option<&RunEnd>) -> Result<()> {
         let RunDescription { arguments, target, cases, report } = &self.facts;
         let text = run_file(&self.id, arguments, target, cases, report, end);
-        crate::files::write_whole(&self.root.join("run.json"), &text)
+        files::write_whole(&self.root.join("run.json"), &text)
     }
 
     /// Performs a write unless an earlier one failed.
@@ -312,7 +313,7 @@ fn open(path: &Path) -> Result<File> {
 
 /// Writes a file completely or not at all.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let beside = crate::files::beside(path);
+    let beside = files::beside(path);
     let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // nothing more can be done about it

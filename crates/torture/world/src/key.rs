@@ -1,7 +1,7 @@
 //! The key of this installation: a secret whose fingerprint is named in proofs of permission, so
 //! that a proof permits only its intended tester.
 
-use crate::exit::Failure;
+use session::Failure;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -14,7 +14,7 @@ const SECRET_LEN: usize = 32;
 const TEXT_LEN: usize = 2 * SECRET_LEN + 1;
 
 /// Returns the folder of this user's state, created if missing.
-pub(crate) fn folder() -> Result<PathBuf, Failure> {
+pub fn folder() -> Result<PathBuf, Failure> {
     let folder = host::state_dir()
         .ok_or_else(|| Failure::usage("the audit log has no folder: set XDG_STATE_HOME or HOME"))?;
     fs::create_dir_all(&folder).map_err(|error| {
@@ -28,7 +28,7 @@ pub(crate) fn folder() -> Result<PathBuf, Failure> {
 }
 
 /// Returns the fingerprint of the key, which is created on first use.
-pub(super) fn fingerprint(folder: &Path) -> Result<String, Failure> {
+pub fn fingerprint(folder: &Path) -> Result<String, Failure> {
     let path = folder.join(FILE);
     let failed = |why: String| Failure::usage(format!("the key {}: {why}", path.display()));
     if !path.exists() {

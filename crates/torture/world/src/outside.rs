@@ -1,9 +1,10 @@
 //! External reasons to stop a run: a signal, the exit of the parent process, an unwritable audit
 //! log, a withdrawn proof. Queried often, and therefore cheap.
 
-use super::audit::Audit;
-use super::sources::Internet;
+use crate::audit::Audit;
+use crate::sources::Internet;
 use dialogue::governor::Stop;
+use session::signals;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -16,7 +17,8 @@ use torture::safety::proof::{Claim, FoundProof};
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Checks the proof on a separate thread, because a check may take seconds.
-pub(super) struct Watch {
+#[derive(Debug)]
+pub struct Watch {
     found: Arc<Mutex<Option<Stop>>>,
     /// Ends the thread when dropped.
     _over: Sender<()>,
@@ -27,7 +29,7 @@ impl Watch {
     ///
     /// # Errors
     /// Fails if no thread is available.
-    pub(super) fn start(
+    pub fn start(
         sources: impl FnOnce() -> Result<Internet, String> + Send + 'static,
         claim: Claim,
         proof: FoundProof,
@@ -71,13 +73,13 @@ fn watch(
 }
 
 /// Queries all external reasons in this order.
-pub(super) fn signs(
+pub fn signs(
     audit: Option<Rc<RefCell<Audit>>>,
     watch: Option<Watch>,
 ) -> Box<dyn FnMut() -> Option<Stop>> {
     let parent = rustix::process::getppid();
     Box::new(move || {
-        if crate::signals::caught() > 0 {
+        if signals::caught() > 0 {
             return Some(Stop::Interrupted);
         }
         if rustix::process::getppid() != parent {

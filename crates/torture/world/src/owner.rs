@@ -1,29 +1,29 @@
-//! Permission for a fleet from the owner of a public server: the same proof as for torture.
+//! Permission from the owner of a public server.
 
-use super::sources::Internet;
-use super::{key, permit};
-use crate::exit::Failure;
+use crate::key;
+use crate::sources::Internet;
+use session::Failure;
 use std::net::{IpAddr, SocketAddr};
 use torture::safety::proof::{self, CaseGroup, Claim, FILE_PATH};
 use torture::safety::{Class, strictest};
 use url::Url;
 
 /// Returns whether one of these addresses is on the public Internet.
-pub(crate) fn is_public(addresses: &[SocketAddr]) -> bool {
+pub fn is_public(addresses: &[SocketAddr]) -> bool {
     let hosts: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
     !hosts.is_empty() && strictest(&hosts) == Class::Public
 }
 
-/// Finds a proof that names this installation and the group `overload`.
+/// Permits a fleet's load: finds a proof that names this installation and the group `overload`.
 ///
 /// # Errors
 /// Fails if the load is not permitted: the reason, and the fix.
-pub(crate) fn permit_load(url: &Url, addresses: &[SocketAddr]) -> Result<(), Failure> {
+pub fn permit_load(url: &Url, addresses: &[SocketAddr]) -> Result<(), Failure> {
     let host = url[url::Position::BeforeHost..url::Position::AfterPort].to_owned();
     let mut sources = Internet::new(url, &host, "").map_err(Failure::usage)?;
     let claim = Claim {
         tester: key::fingerprint(&key::folder()?)?,
-        host: permit::host_of(url),
+        host: host_of(url),
         addresses: addresses.to_vec(),
     };
     let why = match proof::find(&claim, &mut sources) {
@@ -35,4 +35,10 @@ pub(crate) fn permit_load(url: &Url, addresses: &[SocketAddr]) -> Result<(), Fai
         "{why}\nits owner must publish the output of \"loadstone torture prove --groups overload \
         {url}\" at {FILE_PATH} on every address"
     )))
+}
+
+/// Returns `host:port` as in a proof.
+pub fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+    format!("{host}:{}", url.port_or_known_default().unwrap_or(80))
 }

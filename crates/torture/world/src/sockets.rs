@@ -1,9 +1,7 @@
 //! The real world of a torture run: sockets.
 
-use super::commands::Commands;
-use super::server::Seen;
-use crate::exit::Failure;
-use crate::over_quic::{Carrier, Quic};
+use crate::commands::Commands;
+use crate::seen::Seen;
 use campaign::{Done, ServerCommand, World};
 use conduit::{Io, Ready, TlsFactory};
 use dialogue::governor::Governor;
@@ -15,6 +13,8 @@ use net::reactor::Reactor;
 use ownstack::RawLink;
 use sample::{Death, PathFacts, ServerState};
 use session::EmulatedPath;
+use session::Failure;
+use session::over_quic::{Carrier, Quic};
 use torture::case::Need;
 use units::Nanos;
 
@@ -22,9 +22,9 @@ use units::Nanos;
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 
 /// Source of external reasons to stop the run.
-pub(crate) type Outside = Box<dyn FnMut() -> Option<Stop>>;
+pub type Outside = Box<dyn FnMut() -> Option<Stop>>;
 
-pub(crate) struct Sockets {
+pub struct Sockets {
     reactor: Reactor,
     /// QUIC sockets for HTTP/3.
     quic: Option<Box<Quic>>,
@@ -44,10 +44,16 @@ pub(crate) struct Sockets {
     raw: Result<RawLink, String>,
 }
 
+impl std::fmt::Debug for Sockets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sockets").finish_non_exhaustive()
+    }
+}
+
 impl Sockets {
     /// # Errors
     /// Fails if no descriptor is available.
-    pub(crate) fn new(
+    pub fn new(
         tls: Option<net::tls::Factory>,
         governor: Governor,
         outside: Outside,
@@ -73,7 +79,7 @@ impl Sockets {
     ///
     /// # Errors
     /// Fails if no descriptor is available.
-    pub(super) fn over_quic(mut self, spoken: Spoken) -> Result<Sockets, Failure> {
+    pub fn over_quic(mut self, spoken: Spoken) -> Result<Sockets, Failure> {
         let carrier = self.tls.as_ref().filter(|_| spoken.is_http3());
         if let Some(carrier) = carrier.and_then(Carrier::of_factory) {
             let reactor = Reactor::new(Nanos::ZERO)
@@ -84,19 +90,19 @@ impl Sockets {
     }
 
     /// Watches the server's own side.
-    pub(super) fn seeing(mut self, server: Option<Seen>) -> Sockets {
+    pub fn seeing(mut self, server: Option<Seen>) -> Sockets {
         self.server = server;
         self
     }
 
     /// Uses an emulated path.
-    pub(super) fn through(mut self, route: Option<EmulatedPath>) -> Sockets {
+    pub fn through(mut self, route: Option<EmulatedPath>) -> Sockets {
         self.route = route;
         self
     }
 
     /// Sets the destination of raw TCP segments.
-    pub(super) fn raw(mut self, raw: Result<RawLink, String>) -> Sockets {
+    pub fn raw(mut self, raw: Result<RawLink, String>) -> Sockets {
         self.raw = raw;
         self
     }
@@ -105,12 +111,12 @@ impl Sockets {
     ///
     /// # Errors
     /// Fails if the path failed.
-    pub(super) fn path_facts(&self) -> Result<Option<PathFacts>, Failure> {
+    pub fn path_facts(&self) -> Result<Option<PathFacts>, Failure> {
         self.route.as_ref().map(EmulatedPath::facts).transpose().map_err(Failure::from)
     }
 
     /// Runs the user's commands.
-    pub(super) fn with_commands(mut self, commands: Commands) -> Sockets {
+    pub fn with_commands(mut self, commands: Commands) -> Sockets {
         self.commands = commands;
         self
     }

@@ -5,6 +5,7 @@ use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{Exchange, Heard, Message, Request};
 use net::reactor::Reactor;
 use protocol::http1::response::Asked;
+use session::wall_clock;
 use std::net::SocketAddr;
 use torture::safety::proof::{FILE_PATH, PROOF_MAX, Sources};
 use units::Nanos;
@@ -13,7 +14,7 @@ use url::Url;
 /// Timeout of a connection and of its response.
 const WAIT: Nanos = Nanos::from_secs(5);
 
-pub(super) struct Internet {
+pub struct Internet {
     reactor: Reactor,
     tls: Option<net::tls::Factory>,
     /// Name for SNI and the certificate; `None` without TLS.
@@ -24,12 +25,18 @@ pub(super) struct Internet {
     fields: String,
 }
 
+impl std::fmt::Debug for Internet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Internet").finish_non_exhaustive()
+    }
+}
+
 impl Internet {
     /// `host` and `fields` as in the requests of the run.
     ///
     /// # Errors
     /// Fails if no descriptor is available, or the system's certificates cannot be read.
-    pub(super) fn new(url: &Url, host: &str, fields: &str) -> Result<Internet, String> {
+    pub fn new(url: &Url, host: &str, fields: &str) -> Result<Internet, String> {
         let secure = url.scheme() == "https";
         let tls = match secure {
             true => {
@@ -49,7 +56,7 @@ impl Internet {
         })
     }
 
-    pub(super) fn now(&mut self) -> Nanos {
+    pub fn now(&mut self) -> Nanos {
         self.reactor.now()
     }
 
@@ -75,7 +82,7 @@ impl Internet {
 impl Sources for Internet {
     fn unix_seconds(&mut self) -> i64 {
         // seconds of this century fit exactly
-        crate::wall_clock::unix_seconds() as i64
+        wall_clock::unix_seconds() as i64
     }
 
     fn file(&mut self, address: SocketAddr) -> Result<Vec<u8>, String> {
@@ -99,11 +106,12 @@ impl Sources for Internet {
 }
 
 /// Source without a proof, for targets that need none.
-pub(super) struct Nowhere;
+#[derive(Debug)]
+pub struct Nowhere;
 
 impl Sources for Nowhere {
     fn unix_seconds(&mut self) -> i64 {
-        crate::wall_clock::unix_seconds() as i64
+        wall_clock::unix_seconds() as i64
     }
 
     fn file(&mut self, _: SocketAddr) -> Result<Vec<u8>, String> {

@@ -1,6 +1,6 @@
 //! The folder of one failure: the sent bytes, for replay with or without this program.
 
-use crate::torture::evidence::BEFORE;
+use crate::evidence::BEFORE;
 use anyhow::{Context, Result};
 use dialogue::talk::TalkScript;
 use report::torture::ProbeForm;
