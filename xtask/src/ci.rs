@@ -14,8 +14,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// A step that could not run on this machine, which is not a failure; the closing lines list it.
-static NOT_DONE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Notes for the closing lines: a step that could not run on this machine, which is not a failure,
+/// and tests that passed only when repeated.
+static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 type Step = (&'static str, fn(&Path) -> anyhow::Result<()>);
 
@@ -30,7 +31,7 @@ const STEPS: &[Step] = &[
     }),
     ("deny", |root| {
         if let licenses::Advisories::NotLookedUp(why) = licenses::run(root)? {
-            NOT_DONE.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+            NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(format!("not done: {why}"));
         }
         Ok(())
     }),
@@ -74,8 +75,8 @@ pub(crate) fn all(root: &Path) -> anyhow::Result<()> {
         eprintln!("== {name}: done in {:.1} s", start.elapsed().as_secs_f64());
     }
     eprintln!("== all {} steps passed", STEPS.len());
-    for what in NOT_DONE.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        eprintln!("== not done: {what}");
+    for note in NOTES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        eprintln!("== note: {note}");
     }
     Ok(())
 }
@@ -131,7 +132,7 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     for name in tried_again::repeat(lanes(others, [&slow, &|| aside(root, args)]))? {
         let note = format!("{name} failed beside other tests and passed alone: find its race");
         eprintln!("xtask: {note}");
-        NOT_DONE.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
     Ok(())
 }
