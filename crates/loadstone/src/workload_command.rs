@@ -96,7 +96,7 @@ fn exit_code(found: &Crawl, args: &CrawlArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Describes what the list does not show: broken pages, the number of pages, and omissions.
+/// Describes the addresses missing from the list: broken pages, the number of pages, and omissions.
 fn summary(found: &Crawl, args: &CrawlArgs) -> String {
     let mut text = String::new();
     for broken in found.broken.iter().take(LISTED_MAX) {

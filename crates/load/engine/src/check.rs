@@ -108,7 +108,7 @@ struct Runner<'a> {
     world: &'a mut dyn CheckWorld,
     captured: BTreeMap<String, String>,
     jars: BTreeMap<String, Jar>,
-    /// A connection has been made.
+    /// True once a connection is open.
     met: bool,
     unreachable: Option<String>,
 }

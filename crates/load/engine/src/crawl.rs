@@ -58,7 +58,7 @@ pub struct Crawl {
     pub elsewhere: u64,
     /// Number of known addresses that a bound excluded.
     pub left_out: u64,
-    /// The reason why no connection was made at all.
+    /// Reason why no connection could be opened.
     pub unreachable: Option<String>,
     pub interrupted: bool,
 }

@@ -176,7 +176,7 @@ impl FanOut {
         (self.rooms.len() as u64 * self.members_each).saturating_sub(self.asked)
     }
 
-    /// Notes that a connection for a member was begun.
+    /// Records that a connection for a member is being opened.
     pub(crate) fn begin(&mut self, slot: Slot, room: usize) {
         let member = Member { room, latest: 0, seen: 0, missed: VecDeque::new(), joined: u64::MAX };
         self.members.insert(u64::from(slot), member);

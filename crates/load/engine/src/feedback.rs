@@ -1,4 +1,4 @@
-//! Decides from the responses what comes next: the source of calls, their users, and the script or
+//! Chooses the next step from the responses: the source of calls, their users, and the script or
 //! guide that processes responses. The worker acts.
 
 use crate::Endpoint;
@@ -241,7 +241,7 @@ impl Feedback {
         self.again.len()
     }
 
-    /// Returns whether a guide decides what the users do next.
+    /// Returns whether a guide chooses the next steps of the users.
     #[inline]
     pub(crate) fn is_guided(&self) -> bool {
         !self.one_by_one && self.guided.is_some()
@@ -324,7 +324,7 @@ impl Feedback {
         Some(index)
     }
 
-    /// Asks the guide for the user's next step at `at`. Returns false if it is asked earlier.
+    /// Asks the guide for the user's next step at `at`. Returns false if it is queried earlier.
     pub(crate) fn ask_simultaneous(&mut self, user: u32, at: Nanos) -> bool {
         let needed = self.guided.as_mut().is_some_and(|guided| guided.needs_alarm(user, at));
         if needed {

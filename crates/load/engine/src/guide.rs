@@ -49,12 +49,12 @@ pub(crate) struct Guided {
     keeps_bodies: bool,
     attends_to_each: bool,
     ends_with_its_users: bool,
-    /// Instants at which a guide with simultaneous calls is asked, by row of the user. `None` if
+    /// Instants at which a guide with simultaneous calls is queried, by row of the user. `None` if
     /// users make one call at a time.
     alarms: Option<Vec<Alarms>>,
 }
 
-/// Instants at which the guide is asked for a user's next step, the earliest last.
+/// Instants at which the guide is queried for a user's next step, the earliest last.
 type Alarms = Vec<Nanos>;
 
 /// Returns the wait before a step, or `None` if there is no further step.
@@ -141,7 +141,7 @@ impl Guided {
         }
     }
 
-    /// Returns whether an alarm must be set for the user to be asked at `at`.
+    /// Returns whether an alarm must be set to query the guide for the user at `at`.
     pub(crate) fn needs_alarm(&mut self, row: u32, at: Nanos) -> bool {
         let alarms = self.alarms.as_mut().and_then(|all| all.get_mut(row as usize));
         let Some(alarms) = alarms else { return true };

@@ -75,7 +75,7 @@ pub(crate) struct Journal {
     received: u64,
     received_max: u64,
     last_done: Nanos,
-    /// Number of TCP_INFO samples still to be taken for the plan's share.
+    /// Number of TCP_INFO samples still due for the plan's share.
     facts_owed: f64,
     facts_share: f64,
     /// Connections open now, and the maximum within the row.

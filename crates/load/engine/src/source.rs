@@ -330,7 +330,7 @@ pub(crate) struct People {
     free: Vec<u32>,
     thinking: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
     pub(crate) active: u32,
-    /// Number of calls begun in the warm-up and in the measured phase.
+    /// Number of calls started in the warm-up and in the measured phase.
     warm_calls: u64,
     calls: u64,
     /// This worker's part of `-n` in a closed loop.

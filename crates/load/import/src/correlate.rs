@@ -16,7 +16,7 @@ use url::Url;
 /// Maximum number of differing values in a visit.
 const DIFFERENCES_MAX: usize = 2_000;
 
-/// Plan with the changes that were made in it.
+/// Plan with its changes.
 #[derive(Clone, Debug)]
 pub struct Correlation {
     pub imported: Imported,

@@ -15,7 +15,7 @@ pub(crate) struct PlanDraft {
     pub(crate) setup: Vec<DraftStep>,
     pub(crate) journeys: Vec<DraftJourney>,
     pub(crate) teardown: Vec<DraftStep>,
-    /// Requests made in turn, used instead of journeys. No values are inserted into them.
+    /// Requests sent in turn, used instead of journeys. No values are inserted into them.
     pub(crate) targets: Vec<DraftStep>,
     /// Pause after each response.
     pub(crate) think: Option<String>,
@@ -275,7 +275,7 @@ impl Capture {
 }
 
 impl PlanDraft {
-    /// Adds a journey's load of the default size, which the reader of the plan is meant to change.
+    /// Adds a journey's load of the default size, which the user should change.
     pub(crate) fn set_default_load(&mut self) {
         if self.loads.is_empty() {
             self.loads.push(LoadPart {

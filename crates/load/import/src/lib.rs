@@ -60,7 +60,7 @@ pub struct ImportRequest<'a> {
     pub base: Option<&'a Url>,
     /// Imports only the folder, block, journey or request of this name.
     pub only: Option<&'a str>,
-    /// Requests with these methods are left out.
+    /// Requests with these methods are omitted.
     pub skip_methods: &'a [String],
     /// JMeter properties, as given with `-J name=value`.
     pub properties: &'a [(String, String)],

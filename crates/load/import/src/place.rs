@@ -61,7 +61,7 @@ fn encode(text: &str) -> String {
     utf8_percent_encode(text.trim_matches(['\n', '\r']), ODD).to_string()
 }
 
-/// Server that requests go to.
+/// Server of the requests.
 #[derive(Debug)]
 pub(crate) struct PlanServer {
     /// URL of the plan.

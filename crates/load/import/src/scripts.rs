@@ -18,7 +18,7 @@ pub(crate) struct ClientScript<'a> {
     pub(crate) before: bool,
 }
 
-/// Reason for which the lines of a script are left out.
+/// Reason why the lines of a script are omitted.
 pub(crate) const NOT_EXECUTED: &str = "scripts are not executed";
 
 /// Maximum number of bytes examined in a script.

@@ -75,7 +75,7 @@ pub struct Context {
     bytes: Cell<(u64, u64)>,
     /// Counts of a journey since they were last taken; `None` if k6's own metrics are collected.
     journey: RefCell<Option<JourneyNotes>>,
-    /// Number of iterations that a journey has begun.
+    /// Number of iterations that a journey has started.
     begun: Cell<u64>,
     /// The user's WebSockets by their numbers, and the last number.
     pub(crate) sockets: RefCell<BTreeMap<u32, SocketState>>,
@@ -83,7 +83,7 @@ pub struct Context {
     /// True if the user may have several calls in flight.
     simultaneous: Cell<bool>,
     last_lane: Cell<u32>,
-    /// Calls that have begun and were not passed to the engine yet, with their lanes.
+    /// Started calls that were not passed to the engine yet, with their lanes.
     calls_begun: RefCell<VecDeque<(u32, VuCall)>>,
     /// Calls of promises by their lanes.
     pub(crate) pending: RefCell<BTreeMap<u32, PendingWork>>,

@@ -76,7 +76,7 @@ struct Member {
     membership: Membership,
     iterations: u64,
     waits: Waits,
-    /// The end of the pause under way.
+    /// End of the current pause.
     wake: Nanos,
     /// Instant at which the next request may begin, by the option `rps`.
     slot: Option<Nanos>,
@@ -84,7 +84,7 @@ struct Member {
     sockets: BTreeMap<u32, MemberSocket>,
     /// Replies to calls, by their lanes.
     ended: VecDeque<(u32, Box<HttpReply>)>,
-    /// The first lane of the task under way.
+    /// First lane of the current task.
     first_lane: u32,
     /// Number of calls in flight.
     in_flight: usize,
@@ -510,7 +510,7 @@ impl Member {
         self.end_at_once(lane, HttpReply { sample, ..HttpReply::default() })
     }
 
-    /// Ends a call that is not made.
+    /// Ends a call that is not sent.
     fn end_at_once(&mut self, lane: u32, reply: HttpReply) -> Drive {
         self.ended.push_back((lane, Box::new(reply)));
         Drive::Again

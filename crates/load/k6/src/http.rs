@@ -252,7 +252,7 @@ fn pairs(header: Option<String>) -> Vec<String> {
     all.flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()
 }
 
-/// A request under way, from hop to hop.
+/// A request in progress, from hop to hop.
 #[derive(Clone, Debug)]
 pub(crate) struct Hop {
     method: String,
@@ -368,7 +368,7 @@ impl RequestChain {
         None
     }
 
-    /// Adds what this program knows of a response: why its request was not sent, and that it is the
+    /// Adds this program's data of a response: why its request was not sent, and that it is the
     /// expected challenge of a login.
     fn explain(&mut self, context: &Context, hop: &Hop, reply: &mut SeenResponse) {
         let options = context.program.options();

@@ -189,10 +189,10 @@ impl Program {
     }
 
     /// Returns the gRPC descriptors of a key with their index in the list of the program. They are
-    /// made for the first user that needs them.
+    /// compiled for the first user that needs them.
     ///
     /// # Errors
-    /// Fails if they cannot be made, or there are too many.
+    /// Fails if they cannot be compiled, or there are too many.
     pub(crate) fn schema(
         &self,
         key: &str,
@@ -210,7 +210,7 @@ impl Program {
         Ok((all.len() - 1, schema))
     }
 
-    /// Returns the gRPC descriptors of a key with their index, if they were made.
+    /// Returns the gRPC descriptors of a key with their index, if they were compiled.
     pub(crate) fn schema_known(&self, key: &str) -> Option<(usize, Arc<Schema>)> {
         let all = locked(&self.schemas);
         let number = all.iter().position(|(known, _)| known == key)?;

@@ -254,7 +254,7 @@ pub struct ScenarioProgress {
     pub scenario: Scenario,
     /// Next iteration of shared iterations, and next arrival.
     claimed: AtomicU64,
-    /// Number of iterations begun, for numbering.
+    /// Number of iterations started, for numbering.
     begun: AtomicU64,
     pub dropped: AtomicU64,
     /// Number of started users beyond those allocated.

@@ -70,7 +70,7 @@ pub struct Task {
     pub wants_result: bool,
 }
 
-/// Call that a user has begun.
+/// Call that a user has started.
 #[derive(Debug)]
 pub enum VuCall {
     Http(Box<WireRequest>),
@@ -141,7 +141,7 @@ impl Vu {
         &self.context
     }
 
-    /// Returns whether a task has begun and not ended.
+    /// Returns whether a task is running.
     pub fn is_under_way(&self) -> bool {
         self.under_way
     }

@@ -68,8 +68,8 @@ pub struct Director {
 }
 
 impl Director {
-    /// Loads the script and finds the server: connects to every address once, and leaves out
-    /// addresses that accept no connection.
+    /// Loads the script and finds the server: connects to every address once, and omits addresses
+    /// that accept no connection.
     ///
     /// `complain` receives errors in the text itself; the run continues without the script, as in
     /// wrk.

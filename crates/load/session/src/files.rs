@@ -222,7 +222,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Adds text to the end of a file, which is made if it is missing.
+/// Appends text to a file, which is created if it is missing.
 pub fn append(path: &Path, text: &str) -> Result<()> {
     let opened = File::options().create(true).append(true).open(path);
     opened

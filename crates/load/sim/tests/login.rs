@@ -145,7 +145,7 @@ fn a_wrong_password_is_tried_once_and_fails() {
     assert_eq!(statuses(&measured), [(401, 10)]);
 }
 
-/// A server without Digest is asked once, and its 401 is the outcome.
+/// A server without Digest gets one request, and its 401 is the outcome.
 #[test]
 fn a_challenge_that_cannot_be_answered_is_the_outcome() {
     let react = |now: Nanos, _: Client, _: &[u8]| {

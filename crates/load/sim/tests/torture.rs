@@ -152,8 +152,8 @@ fn a_server_without_a_defect_passes_every_case() {
     }
 }
 
-/// Returns whether a case is meant to detect defects of this kind. A defect is tried only with
-/// these cases: all with all would take nearly an hour.
+/// Returns whether a case detects defects of this kind. A defect is tried only with these cases:
+/// all with all would take nearly an hour.
 fn shows(kind: DefectKind, case: &Case) -> bool {
     match kind {
         DefectKind::Syntax => {

@@ -16,15 +16,15 @@ pub enum Step {
         wait: Nanos,
         row: u32,
     },
-    /// The user makes no call; the guide is asked again after the wait.
+    /// The user makes no call; the guide is queried again after the wait.
     Pause {
         wait: Nanos,
     },
     /// The user makes no call until one of its [simultaneous](Guide::makes_simultaneous_calls)
     /// calls has ended.
     Await,
-    /// The idle connections of a user with [simultaneous](Guide::makes_simultaneous_calls) calls are
-    /// closed; the guide is asked again at once.
+    /// The idle connections of a user with [simultaneous](Guide::makes_simultaneous_calls) calls
+    /// are closed; the guide is queried again at once.
     Disconnect,
     /// The user makes no more calls.
     Leave,
@@ -95,9 +95,9 @@ pub trait Guide: std::fmt::Debug + Send {
         false
     }
 
-    /// Returns whether a user may have several calls in flight. The guide is then asked for the
-    /// next step after each call that it starts, until it returns no call, and may be asked before
-    /// a pause is over. Only for closed loads; called once.
+    /// Returns whether a user may have several calls in flight. The guide is then queried for the
+    /// next step after each call that it starts, until it returns no call, and may be queried
+    /// before a pause is over. Only for closed loads; called once.
     fn makes_simultaneous_calls(&self) -> bool {
         false
     }

@@ -136,7 +136,7 @@ impl Drop for ServerProcess {
 /// Final state of a server.
 #[derive(Debug)]
 pub(super) struct Last {
-    /// Exit status, if the command ended before it was asked to.
+    /// Exit status, if the command ended before it was stopped.
     pub(super) ended: Option<String>,
     /// Last lines of its output, without control characters.
     written: Vec<String>,

@@ -18,7 +18,7 @@ use store::{
 /// Environment variable that names the store if `--store` is absent.
 const STORE_VARIABLE: &str = "LOADSTONE_STORE";
 
-/// Reports changes made by opening a store.
+/// Reports the changes that opening a store caused.
 pub(crate) fn noted(store: Store) -> Store {
     store.notes.iter().for_each(|note| crate::say(note));
     store

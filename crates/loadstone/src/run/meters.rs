@@ -66,7 +66,7 @@ impl Meters {
         }
     }
 
-    /// Sends the remaining data, and reports what did not arrive.
+    /// Sends the remaining data, and reports failed pushes.
     pub(crate) fn close(self) {
         let pusher = self.pusher.and_then(Rc::into_inner).map(RefCell::into_inner);
         let Some(pushed) = pusher.map(Pusher::end) else { return };

@@ -85,7 +85,7 @@ fn list(args: &ListArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Returns whether the default store is to be read and does not exist yet.
+/// Returns whether the default store will be read but does not exist yet.
 fn is_empty_default(option: &StoreArgs) -> bool {
     let place = keeping::wanted(option.store.as_ref());
     place.is_none()

@@ -125,7 +125,7 @@ fn left_out(done: &Anonymised) -> String {
     })
 }
 
-/// Describes what was kept and removed.
+/// Describes the kept and removed parts.
 fn summary(done: &Anonymised, args: &AnonymiseArgs) -> String {
     let mut text = format!(
         "{}: times, methods, statuses, sizes and the order are kept\nhashed: clients, {}, {}; user \

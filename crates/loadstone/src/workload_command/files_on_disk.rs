@@ -8,7 +8,7 @@ use std::path::Path;
 use units::Seed;
 use workload::fileset::{File, FileSet};
 
-/// Size of the pieces in which data is made and written, in bytes.
+/// Size of the pieces in which data is generated and written, in bytes.
 const PIECE: usize = 1 << 20;
 
 pub(super) fn write(args: &FilesArgs) -> Result<Code, Failure> {

@@ -75,7 +75,7 @@ impl Drop for Lossy {
     }
 }
 
-/// Returns whether namespaces and packet filters are available; if not, prints what is missing.
+/// Returns whether namespaces and packet filters are available; if not, prints the missing part.
 fn to_be_had() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--net", "sh", "-c", "ip link set lo up && nft list ruleset && nsenter -V"]);

@@ -14,8 +14,8 @@ use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 /// An ordinary user's PATH on Debian lacks the folder of tc.
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
-/// Returns whether this user can create a path to a server of this host; if not, prints what is
-/// missing.
+/// Returns whether this user can create a path to a server of this host; if not, prints the missing
+/// part.
 fn to_be_had() -> bool {
     let tried = run(&["netpath", "-q", "--rtt", "0ms", "--", "true"]);
     if tried.code == 0 {

@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::mpsc::channel;
 
-/// Returns whether this user can create a network device here; if not, prints what is missing.
+/// Returns whether this user can create a network device here; if not, prints the missing part.
 fn to_be_had(site: &Site) -> bool {
     let tried = run(&["run", &site.url("/"), "--stack", "own", "-n", "1", "-c", "1", "-q"]);
     if tried.code != 3 && tried.code != 2 {

@@ -1,5 +1,5 @@
-//! The results store, through the program: what is stored, however the program ends, and what is
-//! never stored.
+//! The results store, through the program: the stored data, however the program ends, and data that
+//! is never stored.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

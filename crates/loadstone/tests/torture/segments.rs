@@ -6,7 +6,7 @@ use super::support::{Ran, Site, run, text, untested};
 use super::{outcome, outcomes};
 use serde_json::Value;
 
-/// Returns whether this user can create a network device here; if not, prints what is missing.
+/// Returns whether this user can create a network device here; if not, prints the missing part.
 fn to_be_had(site: &Site) -> bool {
     let tried = run(&["torture", "--only", "P-16", "-q", &site.url("/")]);
     if !tried.stderr.contains("TCP segments cannot be sent") {

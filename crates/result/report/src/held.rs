@@ -4,7 +4,7 @@ use crate::words::seconds;
 use record::run::HeldRecord;
 use units::show;
 
-/// Returns how many were established and how soon, and what the server did with them.
+/// Describes how many were established, how soon, and how the server ended them.
 pub(crate) fn fact(held: &HeldRecord) -> String {
     let mut text = format!(
         "{} of {} were established, the last {} after the first was opened",

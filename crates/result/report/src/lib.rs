@@ -1,7 +1,7 @@
 //! Renderings of a finished run: the text, JSON, CSV, HTML, HdrHistogram log and per-call log lines
-//! of its [`RunRecord`]. Every output is a pure string made from the same record, just measured or
-//! read from a file, so that no two of them can disagree. Layer 5: writes no file and reads no
-//! clock; peer data is made printable before it reaches a terminal or a page.
+//! of its [`RunRecord`]. Every output is a pure function of the same record, just measured or read
+//! from a file, so that no two of them can disagree. Layer 5: writes no file and reads no clock;
+//! peer data is made printable before it reaches a terminal or a page.
 #![forbid(unsafe_code)]
 
 mod blocks;

@@ -98,7 +98,7 @@ fn document(record: &TortureRecord, read: Forms) -> Document {
     page
 }
 
-/// Adds what was tested, and the result in a sentence.
+/// Adds the tested cases, and the result in a sentence.
 fn head(document: &mut Document, record: &TortureRecord) {
     let (class, summary) = (record.class.id(), words::summary(record));
     let named = format!("Torture of {} ({class})", words::safe(&record.target));

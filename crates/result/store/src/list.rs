@@ -204,7 +204,7 @@ impl Summary {
     }
 }
 
-/// The columns of the table that a list is made of.
+/// Columns of the table behind a list.
 struct Listed {
     number: i64,
     kind: String,

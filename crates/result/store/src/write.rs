@@ -15,7 +15,7 @@ use sample::AgentNow;
 use serde_json::{Value, json};
 use stats::{Second, Snapshot, State};
 
-/// The known part of a running measurement, made on the collector's thread: it is cheaper than a
+/// The known part of a running measurement, built on the collector's thread: it is cheaper than a
 /// copy of the snapshot.
 #[derive(Debug)]
 pub(crate) struct LiveSecond {

@@ -98,7 +98,7 @@ pub type FileReader = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>
 /// Maximum number of files read from a folder.
 pub const FOLDER_FILES_MAX: usize = 1_000;
 
-/// A page that must be fetched before the plan can be made.
+/// A page that must be fetched before the plan can be built.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<'a> {
     pub url: &'a Url,

@@ -13,7 +13,7 @@ pub enum OptionStep<'a> {
     End,
 }
 
-/// Reads letters off arguments; stops at the first operand, at `--`, and at a lone `-`.
+/// Reads option letters from arguments; stops at the first operand, at `--`, and at a lone `-`.
 #[derive(Debug)]
 pub struct Getopt<'a> {
     args: &'a [String],

@@ -7,7 +7,7 @@
 //! **The contract.**
 //! * Layout, wording, units and exit codes are those of the tool, so that parsers keep working.
 //!   Values that the tool computes wrongly are computed correctly, with a [note](Ending::notes),
-//!   and in the tool's way under `--strict` ([`Extras`]).
+//!   and as in the tool under `--strict` ([`Extras`]).
 //! * The plan is run unchanged, without the plain first call of `run`: exactly the tool's number of
 //!   requests is sent. Requirements of a tool on the engine are fields of the plan:
 //!   [`plan::TargetPlan::raw`] (the request's bytes), [`plan::AddressOrder`],

@@ -5,7 +5,7 @@ use percent_encoding::percent_decode_str;
 /// Reason why a path has no node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadPath {
-    /// No path at all: bad percent-encoding, a NUL, steps above the root. 400.
+    /// Not a path: bad percent-encoding, a NUL, steps above the root. 400.
     Syntax(&'static str),
     /// A path that no file or node here can have. 404.
     Nowhere,

@@ -22,7 +22,7 @@ pub(crate) enum Point {
     SetupConn,
     /// A request is read and parsed: from its first byte to the end of its body.
     Get,
-    /// The node for the path is found and the request made ready for it; not the node's own work.
+    /// The node for the path is found and the request prepared for it; not the node's own work.
     Request,
     /// Time for the response's content, from the first requested piece to the last written one.
     StreamEntity,

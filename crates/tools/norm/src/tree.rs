@@ -106,7 +106,7 @@ impl std::error::Error for TreeError {}
 /// folders with a final `/`.
 ///
 /// # Errors
-/// Fails if a file of the tree is there already, or a file or folder cannot be made.
+/// Fails if a file of the tree is there already, or a file or folder cannot be created.
 pub fn write(folder: &Path) -> Result<Vec<PathBuf>, TreeError> {
     let paths = FILES.iter().map(|(path, ..)| folder.join(path));
     if let Some(there) = paths.into_iter().find(|path| path.symlink_metadata().is_ok()) {
@@ -143,7 +143,7 @@ pub struct TemporaryTree(tempfile::TempDir);
 
 impl TemporaryTree {
     /// # Errors
-    /// Fails if the folder or a file in it cannot be made.
+    /// Fails if the folder or a file in it cannot be created.
     pub fn new() -> Result<TemporaryTree, TreeError> {
         let failed = |reason| TreeError::Write { path: std::env::temp_dir(), reason };
         let folder =

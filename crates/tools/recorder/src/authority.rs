@@ -14,7 +14,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// Name of the authority in lists of certificates.
 const NAME: &str = "Loadstone recorder (this machine only)";
-/// Maximum number of names with a certificate; beyond it, certificates are made again.
+/// Maximum number of names with a certificate; beyond it, certificates are created again.
 const NAMES_MAX: usize = 1_000;
 /// Validity of a certificate for a server. Apple's clients accept at most 398 days.
 const LEAF_VALID: Duration = Duration::from_secs(90 * 86_400);

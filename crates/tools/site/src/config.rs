@@ -349,7 +349,7 @@ impl Config {
         }
     }
 
-    /// Returns the number of connections that the kernel is to queue.
+    /// Returns the number of connections that the kernel may queue.
     pub(crate) fn backlog(&self) -> u32 {
         let short = self.range.as_ref().is_some_and(|range| range.contains(&Defect::ShortBacklog));
         if short { faulty::BACKLOG as u32 } else { self.backlog }

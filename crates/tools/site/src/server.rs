@@ -23,7 +23,7 @@ pub struct Site {
     counters: Vec<Arc<Counters>>,
     lateness: Arc<LatenessLog>,
     log: Option<AccessLog>,
-    /// Readable once the threads are to stop.
+    /// Readable once the threads must stop.
     stop: Arc<OwnedFd>,
     stop_sign: Option<proper::StopSign>,
     threads: Vec<JoinHandle<std::io::Result<()>>>,

@@ -95,7 +95,7 @@ impl<T> Tries<T> {
     }
 
     /// Returns the number of the next attempt, counted from 1; `None` if the first attempt passed,
-    /// or enough were made.
+    /// or there were enough attempts.
     pub(crate) fn next(&self) -> Option<u32> {
         let undecided = self.made == 0 || self.failed > 0;
         let most = if self.failed < self.made { self.most } else { TRIES };

@@ -27,7 +27,7 @@ impl SearchBudget {
         self.spent = 0;
     }
 
-    /// Returns what is left. The time starts with the first call.
+    /// Returns the remaining budget. The time starts with the first call.
     pub(crate) fn left(&mut self, now: Nanos) -> Option<Budget> {
         let most = self.most?;
         let gone = now - *self.began.get_or_insert(now);

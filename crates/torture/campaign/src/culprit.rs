@@ -1,4 +1,4 @@
-//! Finds the conversation that made a server fail: tries each one separately, then the smallest set
+//! Finds the conversation that caused a failure: tries each one separately, then the smallest set
 //! that causes the failure.
 
 mod by_chance;

@@ -1,5 +1,5 @@
 //! Plain requests before and after a case, which check the server's health. Their User-Agent
-//! records in the server's log to which case the odd traffic belongs, and what was sent.
+//! records in the server's log which case sent the unusual traffic, and its content.
 
 use crate::{TestTarget, habits};
 

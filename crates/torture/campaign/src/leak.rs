@@ -165,8 +165,8 @@ fn repeat_round(
     levels.extend(runner.world.server());
 }
 
-/// Returns what leaks, from the levels before, after, and after each further round. Earlier growth,
-/// since `first`, is subtracted.
+/// Returns the resources that leak, from the levels before, after, and after each further round.
+/// Earlier growth, since `first`, is subtracted.
 fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState>) -> Vec<Leak> {
     // each started worker holds some resources
     let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
@@ -184,8 +184,8 @@ fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState
         .collect()
 }
 
-/// Repeats rounds of these conversations, all at once, and returns what they leak. `None` if the
-/// server's processes are not visible.
+/// Repeats rounds of these conversations, all at once, and returns the leaked resources. `None` if
+/// the server's processes are not visible.
 pub(crate) fn leaks_again(
     runner: &mut Runner<'_>,
     case: &Case,

@@ -1,6 +1,6 @@
 //! Watches the server's processes during the cases, if they are visible: which exited during which
-//! case, and their resources before and after it. This only confirms what well-behaved clients
-//! indicate; a server without visible processes is judged without it.
+//! case, and their resources before and after it. This only confirms the observations of
+//! well-behaved clients; a server without visible processes is judged without it.
 
 use crate::World;
 use sample::{Death, Ending, ServerState, together};

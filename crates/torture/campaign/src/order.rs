@@ -172,7 +172,7 @@ fn no_socket(given: &str) -> Option<String> {
     (!given.is_empty()).then(|| format!("{given} does not speak WebSocket (--ws-path)"))
 }
 
-/// Finds the bytes that made the server fail.
+/// Finds the bytes that caused the failure.
 fn name_culprit(
     runner: &mut Runner<'_>,
     case: &Case,

@@ -1,5 +1,5 @@
 //! Profile of the server: the usual response of the probed page and its validators, the baseline,
-//! and what cases found that others depend on.
+//! and the results of cases that other cases depend on.
 
 use crate::habits;
 use crate::knee::Knee;

@@ -69,7 +69,7 @@ impl Trail {
         }
     }
 
-    /// Adds an unreported conversation that may have made the server fail.
+    /// Adds an unreported conversation that may have caused the failure.
     pub(crate) fn add(&mut self, suspect: Suspect) {
         if !self.is_kept {
             return;

@@ -23,7 +23,7 @@ pub(crate) const TOGETHER: usize = 2;
 /// Attempts repeated because the server was not listening.
 const RESTARTS_MAX: u32 = 3;
 
-/// Attempts of one exchange that were made in advance.
+/// Attempts of one exchange that ran in advance.
 #[derive(Debug, Default)]
 pub(crate) struct AheadAttempts {
     /// Completed attempts, judged in turn.

@@ -176,7 +176,7 @@ enum CaseTime {
 }
 
 impl Governor {
-    /// Permits what `bounds` allow, to these addresses only.
+    /// Permits traffic within `bounds`, to these addresses only.
     pub fn new(bounds: Bounds, pinned: Vec<SocketAddr>, writes: bool) -> Governor {
         Governor {
             opens: Window::new(Some(bounds.opens_max)),
@@ -222,7 +222,7 @@ impl Governor {
         self.writes
     }
 
-    /// Forbids repeating what had an effect.
+    /// Forbids repeating inputs that had an effect.
     pub fn forbid_repeats(&mut self) {
         self.repeats = false;
     }
@@ -468,8 +468,8 @@ impl Governor {
         self.bounds.as_ref().map_or(u64::MAX, |bounds| bounds.message_max)
     }
 
-    /// Handles the end of a probe, a plain request or a beacon: records whether the target asks us
-    /// to stop, and whether it still responds.
+    /// Handles the end of a probe, a plain request or a beacon: records whether the target requests
+    /// us to stop, and whether it still responds.
     pub fn heard(&mut self, talk: &Talk) {
         talk.replies.responses.iter().for_each(|response| self.note_response(response));
         let unreachable = match talk.end {

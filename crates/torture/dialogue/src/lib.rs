@@ -1,8 +1,8 @@
 //! Conversations with a server, byte by byte: what is sent on a connection and when, the result,
 //! and the governor that limits everything. Layer 2: sockets and the clock are parameters.
 //!
-//! It never uses a regular client: it sends exactly what a script contains, and its parser accepts
-//! anything.
+//! It never uses a regular client: it sends exactly the bytes of a script, and its parser accepts
+//! any bytes.
 #![forbid(unsafe_code)]
 
 pub mod calls;

@@ -48,7 +48,7 @@ macro_rules! defects {
                 match self { $($(Defect::$name => $id,)*)* }
             }
 
-            /// Returns what the server does wrong.
+            /// Describes the server's mistake.
             pub fn text(self) -> &'static str {
                 match self { $($(Defect::$name => $text,)*)* }
             }

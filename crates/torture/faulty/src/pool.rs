@@ -9,7 +9,7 @@ pub const LEAKY_POOL: usize = 64;
 /// Slots of a server that leaks some of them, and whose idle connections occupy them.
 pub const HELD_POOL: usize = 108;
 
-/// The number of slots, what occupies one, and how many are occupied.
+/// The number of slots, the condition that occupies one, and the number of occupied ones.
 #[derive(Debug)]
 pub(super) struct Pool {
     /// Number of slots, or `None` if unlimited.

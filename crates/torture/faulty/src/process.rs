@@ -1,4 +1,4 @@
-//! The firing range as a process: what its machine would show.
+//! The firing range as a process: the state that its machine would show.
 
 use sample::{Death, Ending, Process, ServerState};
 use units::Nanos;

@@ -325,7 +325,7 @@ impl FaultyServer {
         self.itself.left_open
     }
 
-    /// Returns what its machine would show.
+    /// Returns the state that its machine would show.
     pub fn state(&self, at: Nanos) -> ServerState {
         let kept = (self.leaked.len() * LEAK) as u64;
         self.itself.state(at, self.clients.len() as u64, kept)

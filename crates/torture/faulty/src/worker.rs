@@ -94,7 +94,7 @@ impl Worker {
         self.current.as_ref().map_or(Nanos::NEVER, |(until, _)| *until)
     }
 
-    /// Takes what is done by now, in order.
+    /// Takes the actions that are complete by now, in order.
     pub(super) fn done(&mut self, at: Nanos) -> Vec<(u64, Vec<Act>)> {
         let mut all = Vec::new();
         while let Some((until, job)) = self.current.take_if(|(until, _)| *until <= at) {

@@ -104,7 +104,7 @@ impl Answers {
     }
 }
 
-/// Random data, judged by what no request may cause.
+/// Random data, judged by effects that no request may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fuzz {
     pub place: FuzzPlace,

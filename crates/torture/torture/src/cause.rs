@@ -24,7 +24,7 @@ enum Trigger {
     Missing(String),
     /// The reason why the received bytes are not a response.
     Reply(String),
-    /// The server fails by chance, whatever is sent.
+    /// The server fails at random, whatever the input.
     Chance,
     /// A response to HEAD has content.
     HeadContent,
@@ -32,7 +32,7 @@ enum Trigger {
     LongRanges,
     /// No Host, several, or an invalid one.
     Host,
-    /// Trailers, which are taken for the next request.
+    /// Trailers that are parsed as the next request.
     Trailers,
     /// As many connections as the server serves at once, whatever they do.
     ConnectionLimit,
@@ -42,7 +42,7 @@ enum Trigger {
     Pipelined,
     /// A head that exceeds the usual limits of servers.
     Long,
-    /// Chunked content of a request that makes the server's process end in this way.
+    /// Chunked content of a request that ends the server's process in this way.
     Chunked(String),
 }
 

@@ -1,5 +1,5 @@
-//! Judges what was seen against the expected outcomes. Pure functions: a recorded conversation can
-//! be judged again by newer rules.
+//! Compares observations with the expected outcomes. Pure functions: a recorded conversation can be
+//! judged again by newer rules.
 
 mod again;
 mod class;
@@ -88,7 +88,7 @@ pub enum Cause {
     NoContinue,
     /// The received bytes are not a response, for this reason.
     NoHttp(String),
-    /// A response to HEAD has content, which the client takes for the next response.
+    /// A response to HEAD has content, which the client parses as the next response.
     HeadContent,
     /// A response to many ranges is much longer than the page.
     LongRanges,

@@ -1,4 +1,4 @@
-//! Torture: finds out what makes a web server crash, hang, leak or lock out well-behaved clients,
+//! Torture: finds inputs that make a web server crash, hang, leak or lock out well-behaved clients,
 //! with reproducible bytes as proof. Contains the case catalogue, the judgment of responses,
 //! results and transcripts, and the rules of permission. Layer 2: data and pure functions;
 //! `dialogue` has the conversations, and `campaign` runs the cases.

@@ -114,7 +114,7 @@ fn masked(bytes: &[u8], secrets: &[String]) -> Vec<u8> {
 }
 
 impl CaseResult {
-    /// Removes the secrets from what was sent and received; no secret is empty.
+    /// Removes the secrets from sent and received bytes; no secret is empty.
     pub fn mask(&mut self, secrets: &[String]) {
         if secrets.is_empty() {
             return;
@@ -238,7 +238,7 @@ pub struct Baseline {
 pub const NOISE_FACTOR: u64 = 10;
 /// ... if it is above this: below, the machine's own jitter is of that size ...
 pub const NOISE_FLOOR: Nanos = Nanos::from_millis(20);
-/// ... and if it comes from at least this many probes: fewer may be noise.
+/// ... and if it is based on at least this many probes: fewer may be noise.
 pub const NOISE_FEW: u64 = 3;
 
 impl Baseline {

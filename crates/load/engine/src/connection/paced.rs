@@ -5,7 +5,7 @@ use http2::ReleasedMessage;
 use units::Nanos;
 
 impl Conn {
-    /// Sends the next message of the call with this index. `None` if the call is gone, or all its
+    /// Sends the next message of the call with this index. `None` if the call has ended, or all its
     /// messages were sent.
     pub(crate) fn release_message(&mut self, index: u64) -> Option<ReleasedMessage> {
         let work = self.work.as_mut()?;

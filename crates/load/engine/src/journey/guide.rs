@@ -46,7 +46,7 @@ struct Leader {
     spares: Vec<Box<Template>>,
     room: FillRoom,
     share: Share,
-    /// Iterations begun by this worker, and their maximum number.
+    /// Iterations started by this worker, and their maximum number.
     begun: u64,
     most: u64,
     /// Iterations before this one have been counted in `turns`.

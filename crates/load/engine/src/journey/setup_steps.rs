@@ -20,7 +20,7 @@ pub struct SetupStepError {
     /// Line in the plan file, from 1.
     pub line: usize,
     pub why: String,
-    /// True if a connection was made.
+    /// True if a connection was opened.
     pub connected: bool,
 }
 

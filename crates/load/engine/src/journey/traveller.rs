@@ -223,7 +223,7 @@ impl Traveller {
         }
     }
 
-    /// Skips the current step, which cannot be made.
+    /// Skips the current step, whose request cannot be built.
     pub(super) fn skip(&mut self) {
         if self.login_due.take().is_none() {
             self.rounds = 0;

@@ -297,7 +297,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(token)
 }
 
-/// Returns why a capture cannot be made.
+/// Returns why a capture is not possible.
 fn fault(capture: &Capture) -> Option<String> {
     match &capture.from {
         CaptureFrom::Json(place) => {

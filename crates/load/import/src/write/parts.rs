@@ -125,7 +125,7 @@ impl PartWriter<'_> {
         self.tables(path, tables);
     }
 
-    /// Writes one of the requests that are made in turn.
+    /// Writes one of the requests that are sent in turn.
     fn target(&mut self, step: &DraftStep, base: Option<&Url>) {
         let url = step.url.settled().unwrap_or_default();
         let own = crate::place::split_origin(&url);

@@ -88,7 +88,7 @@ pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
     run_from(test, server, |_| Nanos::SECOND)
 }
 
-/// The same, with the instants at which the users are first asked.
+/// The same, with the instants at which the guide is first queried for each user.
 pub(crate) fn run_from(test: Test, server: Server<'_>, first: impl Fn(u64) -> Nanos) -> Ran {
     let test = Arc::new(test);
     let own = test.new_store();

@@ -1,4 +1,4 @@
-//! Loads, and what ends a run.
+//! Loads, and the conditions that end a run.
 
 use super::field::{KeyValue, NO_FIELD, PlanField, Shape, at, field, off};
 use super::grammar::*;
@@ -144,7 +144,7 @@ fn instants(value: &KeyValue) -> Result<Arc<[Nanos]>, ParseError> {
     each(items, parse_duration).map(Arc::from)
 }
 
-/// The unit of the stages determines whether users or arrivals are meant.
+/// The unit of the stages distinguishes users from arrivals.
 const STAGES: PlanField = PlanField {
     key: "load.stages",
     shape: Shape::Text,

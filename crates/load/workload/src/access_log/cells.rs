@@ -34,7 +34,7 @@ pub(super) struct SampledCells {
     closed: Closed,
     /// Lines whose second was already closed.
     late: u64,
-    /// The log is longer than can be counted by seconds.
+    /// True if the log spans more seconds than can be counted.
     too_long: bool,
 }
 

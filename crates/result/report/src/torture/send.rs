@@ -182,7 +182,7 @@ fn literal(bytes: &[u8], piece: usize, most: usize) -> usize {
     (at..end.min(at + LINE_AHEAD)).find(lines).unwrap_or(at)
 }
 
-/// Returns what these bytes repeat at the start, and how often.
+/// Returns the bytes repeated at the start, and how often.
 fn run(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let periods = 1..=PERIOD_MAX.min(bytes.len() / TIMES_MIN);
     periods.into_iter().find_map(|period| {

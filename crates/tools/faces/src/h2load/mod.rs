@@ -63,7 +63,7 @@ fn needs(work: &Work, http1: bool) -> Needs {
     Needs { calls: true, responses, ends: true, ..Needs::default() }
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 struct H2load {
     work: Work,
@@ -80,7 +80,7 @@ struct H2load {
     progress_printed: u64,
     /// Text that waits until the protocol has been printed.
     held: String,
-    /// Clients whose remaining requests were dropped because the server accepts no more.
+    /// Clients whose remaining requests were dropped because the server accepts no further ones.
     left: u64,
     /// Number of clients for which there was no descriptor.
     unopened: u64,

@@ -89,7 +89,7 @@ pub(super) struct TalliedClient {
     closed: Nanos,
     started: u64,
     succeeded: u64,
-    /// Requests that the server took no more.
+    /// Requests that the server no longer accepted.
     refused: u64,
     /// True if its last connection was aborted or never established.
     pub(super) broken: bool,
@@ -115,7 +115,7 @@ pub(super) struct Tally {
     pub(super) requests: Times,
     /// Streams of the first thread that are done.
     pub(super) first_thread_done: u64,
-    /// Requests of each thread that have failed, or can never be made.
+    /// Requests of each thread that failed or can never be sent.
     failed: Vec<u64>,
     /// Instant of the last event.
     pub(super) ended: Nanos,

@@ -160,8 +160,8 @@ impl Work {
         list.into_iter().filter(|name| name == "h2" || name == HTTP1).collect()
     }
 
-    /// Returns whether HTTP/1.1 is used whatever the server chooses, because no other protocol is
-    /// offered.
+    /// Returns whether HTTP/1.1 is used regardless of the server's choice, because no other
+    /// protocol is offered.
     pub(super) fn begins_with_http1(&self) -> bool {
         match self.asked.base.secure {
             true => self.offered() == [HTTP1],

@@ -29,7 +29,7 @@ pub(super) enum Period {
     Exponential {
         mean: f64,
     },
-    /// Gaps that hold for a time each, in turn (0.9.1).
+    /// Gaps in turn, each used for its own time (0.9.1).
     Varying(Vec<(f64, f64)>),
 }
 
@@ -161,7 +161,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the number of connections or sessions to be made.
+    /// Returns the number of connections or sessions to open.
     pub(super) fn count(&self) -> u64 {
         match &self.sessions {
             None => self.conns,

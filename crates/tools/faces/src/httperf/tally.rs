@@ -96,7 +96,7 @@ impl Errors {
     }
 }
 
-/// Everything that the report is made of.
+/// Data of the report.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     /// Start of the clock: the first due instant. It is known before the calls, which end in

@@ -183,7 +183,7 @@ fn tls_plan(options: &TestOptions) -> TlsPlan {
     }
 }
 
-/// A test under way.
+/// A test in progress.
 #[derive(Debug)]
 struct K6 {
     test: Arc<Test>,

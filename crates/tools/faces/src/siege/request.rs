@@ -15,7 +15,7 @@ pub(super) struct ExtraFields {
     pub(super) conditions: String,
 }
 
-/// Returns the request's target: the whole URL, with its port, where a proxy is asked.
+/// Returns the request's target: the whole URL with its port for a proxy.
 pub(super) fn target(config: &Config, address: &Address) -> String {
     let url = &address.url;
     if config.proxy_host.is_some() && url.scheme() == "http" {

@@ -6,7 +6,7 @@ use super::rc;
 use crate::Files;
 use std::collections::BTreeMap;
 
-/// Longer lines are left out.
+/// Longer lines are skipped.
 const LINE_MAX: usize = 4_096;
 
 /// Reads the URLs of a file, with their rows. A variable is known from its line on. Complaints

@@ -372,7 +372,7 @@ pub enum OperatorMessage {
 /// The manager's answer to an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Steps that were begun, and agents that are waited for.
+    /// Number of started steps, and of agents still awaited.
     pub step: u64,
     pub wanted: usize,
     pub agents: Vec<AgentStatus>,

@@ -69,7 +69,7 @@ struct World {
     manager_alive: bool,
 }
 
-/// Numbers of messages that no machine has made.
+/// Numbers of messages that no machine has sent.
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
 fn number() -> u64 {

@@ -30,7 +30,7 @@ const LEFT_OUT: [HeaderName; 6] = [
     TRANSFER_ENCODING,
 ];
 
-/// Returns the whole environment of a script. A variable without a value is left out, except
+/// Returns the whole environment of a script. A variable without a value is omitted, except
 /// QUERY_STRING, which is always there.
 pub(super) fn variables(
     ask: &Ask,

@@ -138,8 +138,8 @@ fn opened(file: File, below: PathBuf) -> Result<FoundPath, Missed> {
     }
 }
 
-/// Opens a resolved path. The kernel refuses every link on the way, so a directory that is
-/// exchanged for a link meanwhile leads nowhere.
+/// Opens a resolved path. The kernel refuses every link on the way, so a directory that is replaced
+/// by a link meanwhile is not followed.
 pub(super) fn open_below(root: &Path, below: &Path, more: OFlags) -> Result<OwnedFd, Missed> {
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, folder, Mode::empty())?;

@@ -11,7 +11,7 @@ pub(super) struct Pace {
     /// Time of the first request, and number of requests.
     began: Option<Nanos>,
     requests: u64,
-    /// Ends of the calls in work, where their number matters.
+    /// End times of the calls in progress, if their number matters.
     in_work: Vec<Nanos>,
     tokens: f64,
     filled: Nanos,

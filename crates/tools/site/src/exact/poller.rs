@@ -61,7 +61,8 @@ pub(super) enum Wake {
     Listener,
     Connection {
         id: Id,
-        /// True if the peer is gone completely; this is reported even without registered interest.
+        /// True if the peer has disconnected completely; this is reported even without registered
+        /// interest.
         broken: bool,
     },
 }

@@ -84,7 +84,7 @@ pub(super) fn run(
     }
 }
 
-/// Returns what ended the levels early.
+/// Returns the reason why the levels ended early.
 fn cut_short(runner: &mut Runner<'_>) -> Option<&'static str> {
     if runner.is_stopped() {
         return Some("then the run ended");

@@ -131,8 +131,8 @@ struct Grown {
     text: String,
 }
 
-/// Returns what grew from the first case to the last, with the cases that added most. If the number
-/// of workers changes, so do their resources.
+/// Returns the resources that grew from the first case to the last, with the cases that added most.
+/// If the number of workers changes, so do their resources.
 fn grown(rows: &[ServerRow]) -> Vec<Grown> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
     let same = first.state.workers.len() == last.state.workers.len();

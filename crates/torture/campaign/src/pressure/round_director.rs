@@ -174,7 +174,7 @@ impl RoundDirector {
         }
     }
 
-    /// Starts what is due; returns the instant of the next.
+    /// Starts the connections that are due; returns the instant of the next.
     fn arm(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Option<Nanos> {
         let first = *self.first_at.get_or_insert(now);
         while let Some(index) = self.to_come.front().copied() {

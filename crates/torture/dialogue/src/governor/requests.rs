@@ -236,8 +236,8 @@ impl PiecePosition {
         }
     }
 
-    /// Charges for what these bytes start: a complete header and everything else that is
-    /// [wanted](Self::wanted). Returns false if it may not be sent yet.
+    /// Charges for the requests that these bytes start: a complete header and everything else that
+    /// is [wanted](Self::wanted). Returns false if it may not be sent yet.
     fn charge(&mut self, piece: Head, begun: &[u8], free: &mut u64) -> bool {
         let is_request = piece.kind == PieceKind::Data && piece.stream.is_multiple_of(4);
         if is_request && self.highest.is_none_or(|highest| piece.stream > highest) {

@@ -58,7 +58,7 @@ enum StepWait {
     Pieces,
 }
 
-/// One connection, or an exchange that a server may take for one.
+/// One connection, or an exchange that a server may mistake for one.
 #[derive(Debug)]
 pub struct PacketTalk {
     flow: Flow,

@@ -412,7 +412,7 @@ impl Conversation {
         };
     }
 
-    /// Sends what can be sent, and checks whether everything is over.
+    /// Sends as much as possible, and checks whether the exchange is over.
     fn go_on(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         loop {
             self.flush(io, slot, governor);
@@ -557,7 +557,7 @@ impl Conversation {
         self.out_at < self.out.len() || self.plain_at < self.plain.len()
     }
 
-    /// Sends what may be sent.
+    /// Sends as much as permitted.
     fn flush(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let before = self.sent;
         while self.write_failed.is_none() && self.stage != LinePhase::Over {

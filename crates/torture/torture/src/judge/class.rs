@@ -201,7 +201,7 @@ const WORDS: [Plainly; 33] = [
     ("anything", "do anything", |_, _| true),
 ];
 
-/// Returns an expectation, classes joined by `or`, as what a server should do. A text that is no
+/// Returns an expectation (classes joined by `or`) as an instruction to a server. A text that is no
 /// list of classes stays as it is.
 pub fn in_words(expected: &str) -> String {
     let classes: Result<Vec<Class>, String> = expected.split(" or ").map(Class::parse).collect();
@@ -226,7 +226,7 @@ impl Class {
         self.words.iter().all(|word| word.holds(talk, plain))
     }
 
-    /// Returns the class as what a server should do: `answer 400 and close the connection`.
+    /// Returns the class as an instruction to a server: `answer 400 and close the connection`.
     fn in_words(&self) -> String {
         let all: Vec<String> = self.text.split_whitespace().map(word_in_words).collect();
         all.join(" and ")
@@ -310,7 +310,7 @@ fn word(text: &str) -> Result<Word, String> {
     })
 }
 
-/// Returns a word of a class as what a server should do.
+/// Returns a word of a class as an instruction to a server.
 fn word_in_words(word: &str) -> String {
     if let Some((_, text, _)) = WORDS.iter().find(|(known, ..)| *known == word) {
         return (*text).to_owned();

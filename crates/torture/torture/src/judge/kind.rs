@@ -44,7 +44,7 @@ pub enum FailureKind {
     Closed,
     /// It was refused, but not as required.
     Refused,
-    /// It was processed, and its content was taken for another request.
+    /// It was processed, and its content was parsed as another request.
     ContentParsed,
     /// It was processed although it must be refused, and the connection ended.
     AnswerClosed,

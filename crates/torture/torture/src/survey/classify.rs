@@ -53,11 +53,12 @@ pub struct Software {
     pub behaves: Option<(&'static str, f64)>,
 }
 
-/// Minimum matched share of the weight of the asked questions.
+/// Minimum matched share of the weight of the sent queries.
 const MET_MIN: f64 = 0.8;
 /// Minimum lead over the second best.
 const LEAD_MIN: f64 = 0.1;
-/// Minimum asked share of a fingerprint's weight: one plain request distinguishes nothing.
+/// Minimum share of a fingerprint's weight that was queried: one plain request distinguishes
+/// nothing.
 const ASKED_MIN: f64 = 0.5;
 
 /// The counted name of unknown software.
@@ -105,8 +106,7 @@ fn behaviour(table: &'static [Fingerprint], evidence: &Evidence) -> Option<(&'st
     (first.1 >= MET_MIN && first.1 - second >= LEAD_MIN).then_some(first)
 }
 
-/// Returns the matched share of the weight of the asked questions, or `None` if too little was
-/// asked.
+/// Returns the matched share of the weight of the sent queries, or `None` if too few were sent.
 fn share(one: &Fingerprint, evidence: &Evidence) -> Option<f64> {
     let (mut all, mut asked, mut met) = (0, 0, 0);
     for wanted in one.traits {

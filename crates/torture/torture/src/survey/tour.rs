@@ -55,7 +55,7 @@ impl TourResult {
     }
 
     /// Returns how long the server kept a state before closing it; `None` means longer than we
-    /// waited, or not asked.
+    /// waited, or not measured.
     pub fn deadline(&self, question: &str) -> Option<Nanos> {
         let talk = self.talk(question)?;
         matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)).then_some(talk.over)

@@ -30,7 +30,7 @@ pub struct Requests {
 
 /// Minimum number of usable requests.
 const REQUESTS_MIN: usize = 1_000;
-/// Maximum number of requests of the model's sequence that is made for comparison.
+/// Maximum number of requests of the model's sequence built for comparison.
 const REFERENCE_MAX: u64 = 1_000_000;
 /// Maximum share of requests for files that the model does not have.
 const ELSEWHERE_MAX: f64 = 0.05;

@@ -29,7 +29,7 @@ fn suffixes(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Reads a whole exposition; panics at whatever breaks the format.
+/// Reads a whole exposition; panics on any violation of the format.
 pub(super) fn read(text: &str) -> BTreeMap<String, MetricFamily> {
     let body = text.strip_suffix("# EOF\n").expect("ends in # EOF and a line feed");
     let mut families: BTreeMap<String, MetricFamily> = BTreeMap::new();

@@ -128,7 +128,7 @@ impl Stage {
     }
 }
 
-/// Waits for a condition, giving way to everything else.
+/// Waits for a condition, yielding to all other tasks.
 async fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

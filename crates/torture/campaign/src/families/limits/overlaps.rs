@@ -57,7 +57,8 @@ fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResu
     }
 }
 
-/// Builds a request with a grown part, and additional bytes elsewhere under the same outer limit.
+/// Builds a request with one enlarged part, and additional bytes elsewhere under the same outer
+/// limit.
 type Grown<'a> = &'a dyn Fn(u64, u64) -> Shot;
 
 fn long_line(target: &TestTarget, size: u64, more: u64) -> Shot {

@@ -298,7 +298,7 @@ impl ConnectionSearch<'_> {
         });
     }
 
-    /// Records what the server did under load.
+    /// Records the server's behavior under load.
     fn under_pressure(&self, round: &mut Round, result: &mut CaseResult) {
         if round.outcome == PressureOutcome::Crashed {
             return;

@@ -37,7 +37,7 @@ impl HeldState {
         judge::seen(&self.talk)
     }
 
-    /// Returns what was sent before the first pause.
+    /// Returns the bytes sent before the first pause.
     pub(super) fn first_sent(&self) -> Vec<u8> {
         let mut sent = self.wanted.script.steps.iter().filter_map(|step| match step {
             Move::Send(bytes) => Some(bytes.clone()),

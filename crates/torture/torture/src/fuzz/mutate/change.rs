@@ -104,8 +104,8 @@ const SIZES: &[&str] = &[
     "g",
 ];
 
-/// Chunk extensions, usual and odd ones, picked equally often: a server that refuses the odd ones
-/// shows only after usual ones what it does with extensions.
+/// Chunk extensions, usual and odd ones, picked equally often: a server that refuses the unusual
+/// ones shows its handling of extensions only with usual ones.
 const EXTENSIONS: [&[&str]; 2] = [USUAL_EXTENSIONS, ODD_EXTENSIONS];
 
 const USUAL_EXTENSIONS: &[&str] =
@@ -243,7 +243,8 @@ impl MutatedPart {
 }
 
 /// Applies one mutation, which may have nothing to change. Every second one changes the part that
-/// the last one changed, in this specimen or its parent: what showed new behavior may show more.
+/// the last one changed, in this specimen or its parent: a mutation that showed new behavior may
+/// show more.
 pub(super) fn change(specimen: &mut Specimen, other: &Specimen, random: &mut Stream) {
     let part = match specimen.changed {
         Some(same) if random.below(2) == 0 => same,

@@ -105,7 +105,7 @@ pub(crate) fn handle_case_end(runner: &mut Runner<'_>, done: &CaseResult) {
     }
 }
 
-/// Waits for what is held alongside the cases.
+/// Waits for the connections held alongside the cases.
 pub(super) fn await_background(runner: &mut Runner<'_>, case: &str) {
     if !is_in_background(runner) {
         return;
