@@ -18,6 +18,7 @@ mod filter;
 mod http_file;
 mod insomnia;
 mod jmx;
+mod login;
 mod names;
 mod place;
 mod postman;
@@ -136,6 +137,7 @@ pub fn import(format: Format, request: &ImportRequest<'_>) -> Result<Imported, I
         return Err(ImportError("it is longer than 64 MiB".to_owned()));
     }
     let mut draft = read(format, first, request).map_err(ImportError)?;
+    login::move_from_urls(&mut draft);
     filter::filter(&mut draft, request).map_err(ImportError)?;
     let name = first.name.rsplit(['/', '\\']).next().unwrap_or_default();
     let head = match draft::one_line(name) {
