@@ -29,6 +29,7 @@ use clap::{CommandFactory, FromArgMatches};
 use exit::{Code, Failure};
 use session::console::{say, typed};
 use session::{Fleet, caller, exit, files, programs, script, shell, signals, sut, wall_clock};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -158,7 +159,12 @@ fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     }
 }
 
-/// Lists the parts of a script that the plan does not have, for commands whose report does not.
-fn say_not_imported(plan: &plan::Plan) {
-    plan.not_imported.iter().for_each(|part| say(&format!("not imported: {part}")));
+/// Lists the parts of scripts that these plans do not have, each once, for commands whose report
+/// does not.
+fn say_not_imported<'p>(plans: impl IntoIterator<Item = &'p plan::Plan>) {
+    let mut known = BTreeSet::new();
+    let parts = plans.into_iter().flat_map(|plan| &plan.not_imported);
+    for part in parts.filter(|part| known.insert(part.as_str())) {
+        say(&format!("not imported: {part}"));
+    }
 }

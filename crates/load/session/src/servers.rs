@@ -90,6 +90,18 @@ pub fn endpoint_of(plan: &Plan, url: &Url) -> Result<Endpoint> {
     endpoint(plan, url, endpoint_key(url), &mut Vec::new())
 }
 
+/// Returns the endpoint of a URL whose host has this address. A proxy and a Unix socket keep their
+/// own.
+///
+/// # Errors
+/// As [`endpoint_of`].
+pub(crate) fn endpoint_at(plan: &Plan, url: &Url, address: SocketAddr) -> Result<Endpoint> {
+    if plan.connection.unix.is_some() || plan.connection.proxy.is_some() {
+        return endpoint_of(plan, url);
+    }
+    endpoint_to(plan, url, endpoint_key(url), vec![Peer::Tcp(address)])
+}
+
 /// Returns the function that finds endpoints for single exchanges, by the rules of a plan.
 pub(crate) fn meeting(plan: &Plan) -> Meet {
     let plan = plan.clone();
@@ -116,11 +128,8 @@ pub(crate) fn check_this_machine(plan: &Plan) -> Result<()> {
 }
 
 fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -> Result<Endpoint> {
-    let host = url.host_str().with_context(|| format!("{url} names no host"))?;
-    let port = url.port_or_known_default().unwrap_or(80);
-    let secure = plan::is_secure(url);
-    let via = plan.connection.proxy.as_ref();
-    let peers = match (&plan.connection.unix, via) {
+    let (host, port) = host_and_port(url)?;
+    let peers = match (&plan.connection.unix, &plan.connection.proxy) {
         (Some(path), _) => vec![Peer::Unix(path.clone())],
         (None, Some(proxy)) => {
             let host = proxy.host_str().context("--proxy names no host")?;
@@ -128,6 +137,19 @@ fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -
         }
         (None, None) => addresses(plan, host, port, resolved)?,
     };
+    endpoint_to(plan, url, key, peers)
+}
+
+fn host_and_port(url: &Url) -> Result<(&str, u16)> {
+    let host = url.host_str().with_context(|| format!("{url} names no host"))?;
+    Ok((host, url.port_or_known_default().unwrap_or(80)))
+}
+
+/// Returns the endpoint of a URL at these peers.
+fn endpoint_to(plan: &Plan, url: &Url, key: String, peers: Vec<Peer>) -> Result<Endpoint> {
+    let (host, port) = host_and_port(url)?;
+    let secure = plan::is_secure(url);
+    let via = plan.connection.proxy.as_ref();
     let tunnel = match via {
         Some(proxy) if secure => Some(
             connect_request(plan, &format!("{host}:{port}"), proxy)

@@ -59,8 +59,8 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     for side in &mut task.sides {
         crate::use_proxy(&mut side.plan, &task.outputs)?;
     }
-    if let Some(side) = task.sides.first().filter(|_| !task.outputs.quiet) {
-        crate::say_not_imported(&side.plan);
+    if !task.outputs.quiet {
+        crate::say_not_imported(task.sides.iter().map(|side| &side.plan));
     }
     // removed when the comparison is over
     let _worktrees = Worktrees::prepared(&mut task)?;

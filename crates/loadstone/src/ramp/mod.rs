@@ -34,7 +34,9 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     view::check(&task.outputs)?;
     fleet.map_or(Ok(()), |fleet| admit(&task, fleet))?;
     crate::sut::check(task.outputs.sut.as_ref())?;
-    say_not_imported(&task);
+    if !task.outputs.quiet {
+        crate::say_not_imported(task.targets.iter().map(|target| &target.plan));
+    }
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = RampSession {
         env: Arc::new(Env::varied(task.targets.iter().map(|target| &target.plan))),
@@ -98,13 +100,6 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
 fn admit(task: &RampTask, fleet: &Arc<dyn Fleet>) -> Result<(), Failure> {
     let mut plans = task.targets.iter().map(|target| fleet.admit(&target.plan));
     plans.try_for_each(|admitted| admitted.map(drop)).map_err(Failure::from_run)
-}
-
-/// Names the parts of a script that the plan does not have.
-fn say_not_imported(task: &RampTask) {
-    if let Some(target) = task.targets.first().filter(|_| !task.outputs.quiet) {
-        crate::say_not_imported(&target.plan);
-    }
 }
 
 /// Prepares the task of the options, with the proxy of the environment.

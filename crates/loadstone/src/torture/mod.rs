@@ -40,7 +40,7 @@ use torture::case::Case;
 use torture::result::RunResult;
 use units::Nanos;
 use url::Url;
-use world::audit::Writer;
+use world::audit::AuditWriter;
 use world::directory::Recorder;
 use world::{Commands, Sockets};
 
@@ -150,7 +150,7 @@ fn run(
     let mut storing = Storing { keeping: &keeping, over: 0 };
     let mut watchers = Watchers(vec![&mut progress, &mut spans, &mut storing]);
     watchers.0.extend(recorder.iter_mut().map(|one| one as &mut dyn Watcher));
-    let mut writer = audit.clone().map(Writer);
+    let mut writer = audit.clone().map(AuditWriter);
     watchers.0.extend(writer.iter_mut().map(|one| one as &mut dyn Watcher));
     report.result = campaign::run(target, &settings, &cases, &mut sockets, &mut watchers);
     drop(watchers);

@@ -25,7 +25,7 @@ use torture::safety::{Asked, Class, Ranges};
 use url::Url;
 use world::audit::{Audit, Unwritten, words};
 use world::key;
-use world::outside::{self, Watch};
+use world::outside::{self, ProofWatch};
 use world::owner::host_of;
 use world::sources::{Internet, Nowhere};
 
@@ -162,10 +162,15 @@ pub(super) fn dry_run(
     Ok(report::torture::dry_run(&plan))
 }
 
-fn watch(url: &Url, reached: &Reached, claim: Claim, found: FoundProof) -> Result<Watch, Failure> {
+fn watch(
+    url: &Url,
+    reached: &Reached,
+    claim: Claim,
+    found: FoundProof,
+) -> Result<ProofWatch, Failure> {
     let (url, target) = (url.clone(), &reached.target);
     let (host, fields) = (target.values.host.clone(), target.fields.clone());
-    Watch::start(move || Internet::new(&url, &host, &fields), claim, found).map_err(|error| {
+    ProofWatch::start(move || Internet::new(&url, &host, &fields), claim, found).map_err(|error| {
         Failure::usage(format!("cannot start the thread that watches the proof: {error}"))
     })
 }

@@ -15,7 +15,7 @@ use torture::result::RunResult;
 use units::quoted;
 use url::Url;
 use world::Sockets;
-use world::audit::{Audit, Writer};
+use world::audit::{Audit, AuditWriter};
 use world::evidence::Kept;
 
 /// The permitted server, and the connection settings.
@@ -30,8 +30,8 @@ pub(super) struct Scene {
 
 impl Scene {
     /// Returns an observer for the audit log, if any.
-    pub(super) fn writer(&self) -> Option<Writer> {
-        self.audit.clone().map(Writer)
+    pub(super) fn writer(&self) -> Option<AuditWriter> {
+        self.audit.clone().map(AuditWriter)
     }
 
     /// Writes the last line of the audit log.

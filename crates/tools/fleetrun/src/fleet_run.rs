@@ -1,10 +1,9 @@
 //! The manager's side of a fleet: other machines run a plan, and their counts are merged here like
 //! those of cores.
 
-use crate::merge::Merge;
+use crate::merge::{Merge, immovable};
 use crate::plan_bundle::PlanBundle;
-use crate::successors::immovable;
-use crate::wire::{AgentEntries, Wire};
+use crate::wire::{AgentEntries, POLL_INTERVAL, Wire};
 use anyhow::{Context, Result, bail};
 use engine::{Setup, Share};
 use fleet::HostBudget;
@@ -23,13 +22,10 @@ use session::{Circumstances, Fleet, FleetTask, Watcher, signals, sut, units_of_w
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use units::Nanos;
 
 /// Maximum time for agents to prepare a plan.
 const PREPARE_MAX: Nanos = Nanos::from_secs(60);
-/// Maximum delay in noticing a signal or a watcher's request.
-pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Machines that run a plan; clones share one fleet.
 #[derive(Clone)]
@@ -299,9 +295,12 @@ fn hand_out(
     let usual = if task.plan.token.per_user { 0 } else { task.plan.token_count() };
     let mut plan_bundle = PlanBundle::of(task.plan, task.endpoints, task.captured);
     let mut sealed = BTreeMap::new();
+    // agents with equally many tokens receive the same bytes
+    let mut written: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
     for (agent, agent_entry) in wire.agent_entries() {
         plan_bundle.tokens = tokens.get(&agent).copied().unwrap_or(usual);
-        let bytes = fleet::seal(&agent_entry.hello.seal_key, &plan_bundle.to_bytes());
+        let bytes = written.entry(plan_bundle.tokens).or_insert_with(|| plan_bundle.to_bytes());
+        let bytes = fleet::seal(&agent_entry.hello.seal_key, bytes);
         sealed.insert(agent.clone(), bytes.with_context(|| format!("the plan for {agent}"))?);
     }
     wire.prepare(&plan_hash(task.plan), &sealed);

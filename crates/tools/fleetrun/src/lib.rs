@@ -12,7 +12,6 @@ mod ledger;
 mod merge;
 mod plan_bundle;
 mod public;
-mod successors;
 mod target;
 mod wire;
 

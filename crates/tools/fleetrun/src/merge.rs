@@ -1,10 +1,10 @@
 //! Merges the rows of agents into one measurement, like those of cores. Calls due on a lost agent
 //! are counted as lost, interval by interval.
 
-use crate::fleet_run::POLL_INTERVAL;
+mod successors;
+
 use crate::ledger::{Ghost, Ledger, LedgerState};
-use crate::successors::Handover;
-use crate::wire::{AgentEntries, Wire};
+use crate::wire::{AgentEntries, POLL_INTERVAL, Wire};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
 use fleet::OnLoss;
 use fleet::protocol::manager::FleetEvent;
@@ -16,6 +16,8 @@ use session::{Watcher, signals};
 use stats::{Measurement, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use successors::Handover;
+pub(crate) use successors::immovable;
 use units::Nanos;
 
 /// Time for agents to report after every call must have ended.

@@ -41,7 +41,7 @@ impl PlanBundle {
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("a parcel is always valid JSON")
+        serde_json::to_vec(self).expect("a bundle is always valid JSON")
     }
 
     /// # Errors

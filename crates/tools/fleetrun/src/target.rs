@@ -23,7 +23,7 @@ use url::Url;
 /// Maximum wait of the machine between calls.
 const TURN: Nanos = Nanos::from_millis(20);
 
-/// What a watch reads, and the fleet that it sends the readings to. One of `pid`, `listen` and
+/// Source of a watch's readings, and the fleet that receives them. One of `pid`, `listen` and
 /// `exporter` is present.
 #[derive(Debug)]
 pub struct WatchTask {

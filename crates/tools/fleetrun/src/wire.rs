@@ -1,6 +1,5 @@
 //! The manager's state machine on its thread: between the network and the code that runs the plan.
 
-use crate::fleet_run::POLL_INTERVAL;
 use anyhow::{Result, bail};
 use fleet::protocol::LOST_AFTER;
 use fleet::protocol::manager::{FleetEvent, Manager, Post};
@@ -17,6 +16,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Nanos;
 
+/// Maximum delay in noticing a signal or a watcher's request.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum wait of the machine between calls.
 const TURN: Duration = Duration::from_millis(50);
 

@@ -191,9 +191,9 @@ impl RunLog for Audit {
 
 /// Writer of a shared log.
 #[derive(Debug)]
-pub struct Writer(pub Rc<RefCell<Audit>>);
+pub struct AuditWriter(pub Rc<RefCell<Audit>>);
 
-impl Watcher for Writer {
+impl Watcher for AuditWriter {
     fn observe(&mut self, event: CampaignEvent<'_>) {
         let (what, fields) = match event {
             CampaignEvent::CaseBegins(case) => ("case-begin", json!({ "case": case.id })),

@@ -14,12 +14,12 @@ pub(crate) const COMMAND_MAX: Nanos = Nanos::from_secs(60);
 pub struct Commands {
     commands: Vec<(ServerCommand, String)>,
     due: Vec<(Nanos, ServerCommand)>,
-    running: Vec<Running>,
+    running: Vec<RunningCommand>,
     done: Vec<Done>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningCommand {
     action: ServerCommand,
     began: Nanos,
     child: Child,
@@ -105,7 +105,7 @@ impl Commands {
         let Some((_, command)) = known else { return };
         // its standard error is that of this program
         match shell(command).stdout(Stdio::null()).spawn() {
-            Ok(child) => self.running.push(Running { action, began: now, child }),
+            Ok(child) => self.running.push(RunningCommand { action, began: now, child }),
             Err(error) => {
                 self.note(action, now, now, Some(format!("cannot be started: {error}")));
             }
@@ -113,7 +113,7 @@ impl Commands {
     }
 
     /// Kills the process group of the command: the shell and its children.
-    fn end_command(&mut self, mut one: Running, now: Nanos, trouble: Option<String>) {
+    fn end_command(&mut self, mut one: RunningCommand, now: Nanos, trouble: Option<String>) {
         kill_process_group(Pid::from_child(&one.child), Signal::KILL).ok();
         one.child.wait().ok();
         self.note(one.action, one.began, now, trouble);

@@ -18,13 +18,13 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Checks the proof on a separate thread, because a check may take seconds.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ProofWatch {
     found: Arc<Mutex<Option<Stop>>>,
     /// Ends the thread when dropped.
     _over: Sender<()>,
 }
 
-impl Watch {
+impl ProofWatch {
     /// `sources` are created on the thread that uses them.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Watch {
         sources: impl FnOnce() -> Result<Internet, String> + Send + 'static,
         claim: Claim,
         proof: FoundProof,
-    ) -> std::io::Result<Watch> {
+    ) -> std::io::Result<ProofWatch> {
         let found = Arc::new(Mutex::new(None));
         let (tell, (over, is_over)) = (Arc::clone(&found), channel());
         let body = move || {
@@ -42,7 +42,7 @@ impl Watch {
             }
         };
         std::thread::Builder::new().name("proof".into()).spawn(body)?;
-        Ok(Watch { found, _over: over })
+        Ok(ProofWatch { found, _over: over })
     }
 
     fn stop(&self) -> Option<Stop> {
@@ -75,7 +75,7 @@ fn watch(
 /// Queries all external reasons in this order.
 pub fn signs(
     audit: Option<Rc<RefCell<Audit>>>,
-    watch: Option<Watch>,
+    watch: Option<ProofWatch>,
 ) -> Box<dyn FnMut() -> Option<Stop>> {
     let parent = rustix::process::getppid();
     Box::new(move || {
@@ -93,6 +93,6 @@ pub fn signs(
         if let Some(why) = trouble {
             return Some(Stop::Permission(format!("the audit log cannot be written: {why}")));
         }
-        watch.as_ref().and_then(Watch::stop)
+        watch.as_ref().and_then(ProofWatch::stop)
     })
 }

@@ -1,8 +1,8 @@
 //! Transfers the load of a lost machine to the others: which slots go to which agents, and from
 //! which instant on.
 
+use super::Merge;
 use crate::ledger::LedgerState;
-use crate::merge::Merge;
 use crate::wire::Wire;
 use engine::{Order, Share};
 use fleet::OnLoss;
