@@ -17,6 +17,8 @@ pub struct Request {
     paced: bool,
     /// True if its stream carries bytes in both directions.
     tunnel: bool,
+    /// The body grows while it is sent.
+    open: bool,
 }
 
 /// Reason why an HTTP/1 message cannot be sent over HTTP/2.
@@ -105,6 +107,7 @@ impl Request {
             body,
             paced: false,
             tunnel,
+            open: false,
         })
     }
 
@@ -112,6 +115,16 @@ impl Request {
     /// are sent when [`crate::Session::release`] is called.
     pub fn pace(&mut self) {
         self.paced = true;
+    }
+
+    /// Lets the body grow after the request is sent, by [`crate::Session::extend`].
+    pub fn keep_open(&mut self) {
+        self.open = true;
+    }
+
+    /// Returns whether the body may grow after the request is sent.
+    pub fn is_open(&self) -> bool {
+        self.open
     }
 
     pub(crate) fn is_paced(&self) -> bool {

@@ -23,6 +23,8 @@ const ID_LAST: i32 = i32::MAX;
 
 /// Maximum number of bytes of a tunnel that wait for the peer's window.
 pub const TUNNEL_QUEUE_MAX: usize = 64 << 10;
+/// Maximum number of bytes of a request that wait for the peer's window, if its body grows.
+const BODY_QUEUE_MAX: usize = 16 << 20;
 
 /// A client session. A stream is identified by its index among the outstanding ones, in the order
 /// of their requests; a finished stream is removed and later ones move up.
@@ -251,7 +253,7 @@ impl Session {
             read_callback: Some(callbacks::read_body),
         };
         let body = request.body();
-        let sends = body.is_some() || request.is_tunnel();
+        let sends = body.is_some() || request.is_tunnel() || request.is_open();
         let source = if sends { &raw const source } else { std::ptr::null() };
         // SAFETY: a live session; source and cookie are copied before the call returns. The library
         // reads the request's text when it sends it: the caller holds it during this call, then the
@@ -277,6 +279,9 @@ impl Session {
         }
         if request.is_tunnel() {
             stream.make_tunnel();
+        }
+        if request.is_open() {
+            stream.keep_open(body);
         }
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
         let state = self.state_mut();
@@ -336,6 +341,24 @@ impl Session {
     /// Returns whether the peer has ended its side of a tunnel.
     pub fn is_ended_by_peer(&mut self, id: i32) -> bool {
         self.state_mut().stream(id).is_some_and(|stream| stream.is_ended_by_peer())
+    }
+
+    /// Adds to the body of a request that was [kept open](Request::keep_open), and ends it if
+    /// `ends`. The bytes are appended to `out`, as far as the peer's windows permit. Returns false
+    /// without a change if too many bytes wait.
+    pub fn extend(&mut self, place: usize, bytes: &[u8], ends: bool, out: &mut Vec<u8>) -> bool {
+        let Some(stream) = self.state_mut().streams.get_mut(place) else { return true };
+        if stream.body_left().len() + bytes.len() > BODY_QUEUE_MAX {
+            return false;
+        }
+        stream.push(bytes, BODY_QUEUE_MAX);
+        if ends {
+            stream.end_tunnel();
+        }
+        let id = stream.id;
+        self.resume(id);
+        self.drain(out);
+        true
     }
 
     fn resume(&mut self, id: i32) {
@@ -552,7 +575,7 @@ impl Session {
         }
         if done && let Some(stream) = state.remove(place) {
             self.done = stream;
-            if !self.done.body_left().is_empty() {
+            if !self.done.body_left().is_empty() || self.done.is_held() {
                 // the response is complete: the peer does not want the rest of the request
                 self.reset(id, NO_ERROR);
             }

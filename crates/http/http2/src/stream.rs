@@ -79,6 +79,8 @@ struct TunnelBytes {
     ended: bool,
     /// True if the peer's side has ended.
     peer_ended: bool,
+    /// They are the body of a request: the end of its response ends the stream.
+    is_request: bool,
 }
 
 /// Returns the number of bytes of the message whose prefix begins there, including the prefix
@@ -142,8 +144,17 @@ impl OutstandingStream {
         self.unsent.get_or_insert_default().tunnel = Some(TunnelBytes::default());
     }
 
+    /// Makes it a request whose body, which begins with `body`, may grow.
+    pub(crate) fn keep_open(&mut self, body: Option<&Arc<[u8]>>) {
+        let bytes = body.map(|body| body.to_vec()).unwrap_or_default();
+        let tunnel = TunnelBytes { bytes, is_request: true, ..TunnelBytes::default() };
+        let unsent = self.unsent.get_or_insert_default();
+        (unsent.body, unsent.tunnel) = (None, Some(tunnel));
+    }
+
+    /// Returns whether its bytes belong to a tunnel rather than to a request.
     pub(crate) fn is_tunnel(&self) -> bool {
-        self.tunnel().is_some()
+        self.tunnel().is_some_and(|tunnel| !tunnel.is_request)
     }
 
     fn tunnel(&self) -> Option<&TunnelBytes> {
@@ -181,7 +192,7 @@ impl OutstandingStream {
     pub(crate) fn end_by_peer(&mut self) -> bool {
         self.tunnel_mut().is_some_and(|tunnel| {
             tunnel.peer_ended = true;
-            !tunnel.ended
+            !tunnel.ended && !tunnel.is_request
         })
     }
 

@@ -460,6 +460,48 @@ fn messages_of_a_paced_request_leave_one_by_one() {
     assert_eq!((session.release(0, &mut out), session.release(1, &mut out)), (None, None));
 }
 
+#[test]
+fn an_open_request_grows_until_it_ends() {
+    let head = "POST /a HTTP/1.1\r\nHost: h\r\n\r\n";
+    let mut open = request(head);
+    open.keep_open();
+    let mut session = Session::new(&SessionSettings::default());
+    sent(&mut session);
+    assert!(data_frames(&ask(&mut session, &open, None)).is_empty());
+    let mut extend = |bytes: &[u8], ends| {
+        let mut out = Vec::new();
+        assert!(session.extend(0, bytes, ends, &mut out));
+        data_frames(&out)
+    };
+    assert_eq!(extend(b"abc", false), [(3, false)]);
+    assert_eq!(extend(b"de", false), [(2, false)]);
+    assert_eq!(extend(b"", true), [(0, true)]);
+    // without a window from the server, the queue has a limit
+    session.ask(&open, None, &mut Vec::new());
+    let many = vec![7; 16 << 20];
+    assert!(session.extend(1, &many, false, &mut Vec::new()));
+    assert!(session.extend(1, b"", false, &mut Vec::new()));
+    assert!(!session.extend(1, &many, false, &mut Vec::new()));
+}
+
+/// The response is complete without the rest of the request (RFC 9113 section 8.1).
+#[test]
+fn a_response_ends_an_open_request() {
+    let mut open = request("POST /a HTTP/1.1\r\nHost: h\r\n\r\n");
+    open.keep_open();
+    let mut session = Session::new(&SessionSettings::default());
+    sent(&mut session);
+    ask(&mut session, &open, None);
+    // SETTINGS; HEADERS with :status 200 and END_STREAM on stream 1
+    let input = [&[0, 0, 0, 4, 0, 0, 0, 0, 0][..], &[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88]].concat();
+    assert_eq!(feed_all(&mut session, &input), ["part 0 \"\" done"]);
+    let out = sent(&mut session);
+    // RST_STREAM with NO_ERROR
+    let reset = [0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    assert!(out.windows(reset.len()).any(|at| at == reset), "{out:?}");
+    assert_eq!(session.outstanding(), 0);
+}
+
 /// Without a window from the server, further messages are held back until it grants one.
 #[test]
 fn released_messages_wait_for_the_window() {

@@ -78,6 +78,12 @@ impl Call {
         }
     }
 
+    /// Returns the lane of a call whose request is kept open.
+    pub(crate) fn open_lane(&self) -> Option<u32> {
+        let request = self.request.as_ref()?;
+        request.http2.as_ref().filter(|http2| http2.is_open()).map(|_| request.lane)
+    }
+
     /// Returns the time limit from the due instant; replaces the plan's.
     pub(crate) fn time_limit(&self) -> Option<Nanos> {
         let request = self.request.as_ref()?;

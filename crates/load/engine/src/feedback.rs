@@ -324,6 +324,20 @@ impl Feedback {
         Some(index)
     }
 
+    /// Returns the connections on which a user with simultaneous calls may have some in flight.
+    pub(crate) fn connections_in_use(&mut self, user: u32) -> Vec<Slot> {
+        let person = self.people.user(user);
+        person.map_or_else(Vec::new, |it| it.conn.iter().chain(it.more()).copied().collect())
+    }
+
+    /// Passes a part of the response to an open call to the guide.
+    pub(crate) fn pass_part(&mut self, user: u32, lane: u32, body: &[u8]) {
+        let id = self.user_id(user);
+        if let (Some(guided), Some(id)) = (&mut self.guided, id) {
+            guided.part(id, lane, body);
+        }
+    }
+
     /// Asks the guide for the user's next step at `at`. Returns false if it is queried earlier.
     pub(crate) fn ask_simultaneous(&mut self, user: u32, at: Nanos) -> bool {
         let needed = self.guided.as_mut().is_some_and(|guided| guided.needs_alarm(user, at));

@@ -62,7 +62,11 @@ fn wait_of(step: &Step) -> Option<Nanos> {
     match step {
         Step::Call(next_call) => Some(next_call.wait),
         Step::Target { wait, .. } | Step::Pause { wait } => Some(*wait),
-        Step::Await | Step::Disconnect | Step::Leave => None,
+        Step::Extend { .. }
+        | Step::Cancel { .. }
+        | Step::Await
+        | Step::Disconnect
+        | Step::Leave => None,
     }
 }
 
@@ -132,6 +136,11 @@ impl Guided {
             user.thinking = 0;
         }
         step
+    }
+
+    /// Passes a part of a response to the guide.
+    pub(crate) fn part(&mut self, user: u64, lane: u32, body: &[u8]) {
+        self.guide.part(user, lane, body);
     }
 
     /// Removes the user's alarms that have expired.

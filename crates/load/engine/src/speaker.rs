@@ -307,6 +307,14 @@ impl Speaker {
         }
     }
 
+    /// Adds to the body of a request that is kept open. Returns false if too many bytes wait.
+    pub(crate) fn extend(&mut self, call: usize, more: (&[u8], bool), out: &mut Vec<u8>) -> bool {
+        match self {
+            Speaker::Http2(http2) => http2.extend(call, more, out),
+            _ => true,
+        }
+    }
+
     /// Pings a connection that received no bytes for some time.
     pub(crate) fn keep_alive(&mut self, now: Nanos, out: &mut Vec<u8>) -> KeptAlive {
         match self {

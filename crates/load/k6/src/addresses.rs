@@ -154,17 +154,18 @@ impl AddressRules for AddressOptions {
         found.map(|to| SocketAddr::new(to.ip, to.port.unwrap_or(port)))
     }
 
-    fn permits(&self, host: &str, address: IpAddr) -> bool {
-        let permitted = !self.blacklist.iter().any(|range| range.contains(address));
-        if !permitted {
-            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-            refused.insert(host.to_owned());
-        }
-        permitted
+    fn permits(&self, address: IpAddr) -> bool {
+        !self.blacklist.iter().any(|range| range.contains(address))
+    }
+
+    fn exclude(&self, host: &str) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.insert(host.to_owned());
     }
 }
 
-/// Reads `localIPs`: addresses, ranges `a-b` and subnets, separated by commas.
+/// Reads `localIPs`: addresses, ranges `a-b` and subnets, separated by commas. An address that is
+/// given twice counts once.
 ///
 /// # Errors
 /// Fails if the text is not a list of addresses, or of too many; the text states why.
@@ -175,7 +176,7 @@ pub(crate) fn local_addresses(text: &str) -> Result<Vec<IpAddr>, String> {
                  192.0.2.0/28"
         )
     };
-    let mut all = Vec::new();
+    let (mut all, mut known) = (Vec::new(), BTreeSet::new());
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (first, last, like) = match part.split_once('-') {
             Some((first, last)) => {
@@ -195,7 +196,8 @@ pub(crate) fn local_addresses(text: &str) -> Result<Vec<IpAddr>, String> {
         if last - first >= LOCAL_MAX - all.len() as u128 {
             return Err(format!("\"{part}\": a test uses at most {LOCAL_MAX} local addresses"));
         }
-        all.extend((first..=last).map(|it| address(it, like)));
+        let addresses = (first..=last).map(|it| address(it, like));
+        all.extend(addresses.filter(|it| known.insert(*it)));
     }
     Ok(all)
 }
@@ -237,7 +239,11 @@ mod tests {
         assert_eq!(refused("inner.test").as_deref(), Some(text));
         assert!(refused("192.0.2.7").is_some() && refused("192.0.2.8").is_none());
         assert!(refused("[2001:db8:1::]").is_some() && refused("name.test").is_none());
-        assert!(!rules.permits("name.test", "10.9.9.9".parse().unwrap()));
+        let permits = |address: &str| rules.permits(address.parse().unwrap());
+        assert!(!permits("10.9.9.9") && permits("192.0.2.8"));
+        // a name is refused when none of its addresses is permitted
+        assert!(refused("name.test").is_none());
+        rules.exclude("name.test");
         assert!(refused("name.test").is_some());
         for bad in ["10.0.0.0/33", "x", "10.0.0.0/-1"] {
             assert!(AddressOptions::read(&[], &[bad.to_owned()]).is_err(), "{bad}");
@@ -253,7 +259,7 @@ mod tests {
         };
         let all = ["127.0.0.2", "127.0.0.3", "127.0.1.1", "127.0.1.2", "127.0.2.1"];
         assert_eq!(list("127.0.0.2-127.0.0.3,127.0.1.0/30, 127.0.2.1").unwrap(), all);
-        assert_eq!(list("127.0.0.0/31").unwrap(), ["127.0.0.0", "127.0.0.1"]);
+        assert_eq!(list("127.0.0.0/31, 127.0.0.1").unwrap(), ["127.0.0.0", "127.0.0.1"]);
         for bad in ["x", "127.0.0.3-127.0.0.2", "::1-127.0.0.1", "10.0.0.0/8", "::/0"] {
             assert!(list(bad).is_err(), "{bad}");
         }

@@ -14,6 +14,8 @@ use std::time::Instant;
 use units::{Nanos, Purpose, Seed, Stream};
 use workload::Jar;
 
+/// Maximum number of bytes for open requests that a script writes without a pause.
+const BYTES_BEGUN_MAX: usize = 16 << 20;
 /// A pause is shortened to a day.
 const SLEEP_MAX_S: f64 = 86_400.0;
 
@@ -85,6 +87,8 @@ pub struct Context {
     last_lane: Cell<u32>,
     /// Started calls that were not passed to the engine yet, with their lanes.
     calls_begun: RefCell<VecDeque<(u32, VuCall)>>,
+    /// Number of bytes for open requests among them.
+    bytes_begun: Cell<usize>,
     /// Calls of promises by their lanes.
     pub(crate) pending: RefCell<BTreeMap<u32, PendingWork>>,
     /// Calls of promises that ended while the user waited for another one.
@@ -121,6 +125,7 @@ impl Context {
             simultaneous: Cell::new(false),
             last_lane: Cell::new(0),
             calls_begun: RefCell::default(),
+            bytes_begun: Cell::new(0),
             pending: RefCell::default(),
             early: RefCell::default(),
         }
@@ -346,9 +351,25 @@ impl Context {
         self.calls_begun.borrow_mut().push_back((lane, call));
     }
 
+    /// Adds to the body of an open request, when the user next waits. Returns false if too many
+    /// bytes wait.
+    pub(crate) fn extend(&self, lane: u32, bytes: Vec<u8>, ends: bool) -> bool {
+        let waiting = self.bytes_begun.get() + bytes.len();
+        if waiting > BYTES_BEGUN_MAX {
+            return false;
+        }
+        self.bytes_begun.set(waiting);
+        self.push_begun(lane, VuCall::Extend { bytes, ends });
+        true
+    }
+
     /// Returns the next call to pass to the engine.
     pub fn next_begun(&self) -> Option<(u32, VuCall)> {
-        self.calls_begun.borrow_mut().pop_front()
+        let next = self.calls_begun.borrow_mut().pop_front();
+        if let Some((_, VuCall::Extend { bytes, .. })) = &next {
+            self.bytes_begun.set(self.bytes_begun.get() - bytes.len());
+        }
+        next
     }
 
     /// Returns whether the next call to be passed on is a request of `k6/http`.
@@ -362,6 +383,7 @@ impl Context {
     /// Forgets the calls of a task that is over.
     pub fn forget_calls(&self) {
         self.calls_begun.borrow_mut().clear();
+        self.bytes_begun.set(0);
         self.pending.borrow_mut().clear();
         self.early.borrow_mut().clear();
         self.sockets.borrow_mut().clear();

@@ -9,7 +9,7 @@ use crate::program::Program;
 use crate::vu::{VuAnswer, VuCall, VuRequest};
 use ::grpc::reflection::{Inquiry, PATHS, QUESTIONS_MAX};
 use ::grpc::{GrpcMethod, Schema, SchemaError};
-use protocol::grpc::{Code, messages, prefixed, status_of, timeout};
+use protocol::grpc::{Code, PREFIX_BYTES, messages, prefixed, status_of, timeout};
 use rquickjs::prelude::Func;
 use rquickjs::{Array, Ctx, Exception, Object, Result};
 use sample::FailureClass;
@@ -20,6 +20,10 @@ use url::Url;
 
 /// Timeout of a call; `invoke` has this default in k6.
 const CALL_TIMEOUT: Nanos = Nanos::from_secs(120);
+/// Timeout of a stream without one: streams have none in k6.
+const STREAM_TIMEOUT: Nanos = Nanos::from_secs(86_400);
+/// Maximum size of one message of a stream.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 /// Part of the health-check service that clients need (`grpc/health/v1/health.proto`).
 const HEALTH: &str = r#"
@@ -43,6 +47,10 @@ pub(crate) struct GrpcCall {
     /// True if the call is a stream.
     streams: bool,
     discards: bool,
+    /// Start of a message of a stream.
+    partial: Vec<u8>,
+    /// Error of a stream that our side detected.
+    fault: Option<(Code, String)>,
 }
 
 /// Server of the calls, with the header fields to send.
@@ -52,6 +60,8 @@ struct Destination {
     authority: String,
     metadata: Vec<String>,
     limit: Nanos,
+    /// False for a stream without a timeout, of which the server is not notified.
+    is_limited: bool,
 }
 
 pub(crate) fn install<'js>(
@@ -70,12 +80,12 @@ pub(crate) fn install<'js>(
     native.set(
         "grpcCall",
         Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| -> Result<Object<'js>> {
-            let (call, wire) = prepare(&ctx, &c, &spec)?;
+            let (mut call, wire) = prepare(&ctx, &c, &spec)?;
             let request = VuRequest::Http(Box::new(wire));
             let Some(VuAnswer::Http(reply)) = c.exchange(request) else {
                 return Err(Exception::throw_message(&ctx, "interrupted"));
             };
-            ended(&ctx, &c, &call, &reply)
+            ended(&ctx, &c, &mut call, &reply)
         }),
     )?;
     let c = context.clone();
@@ -86,6 +96,14 @@ pub(crate) fn install<'js>(
             let key = c.begin(VuCall::Http(Box::new(wire)));
             c.pending.borrow_mut().insert(key, PendingWork::Grpc(Box::new(call)));
             Ok(key)
+        }),
+    )?;
+    let c = context.clone();
+    native.set(
+        "grpcWrite",
+        Func::from(move |ctx: Ctx<'js>, key: u32, json: Option<String>| -> Result<()> {
+            let written = write(&c, key, json.as_deref());
+            written.map_err(|why| Exception::throw_message(&ctx, &why))
         }),
     )?;
     let p = program.clone();
@@ -186,8 +204,10 @@ fn described(schema: &Schema) -> String {
 
 fn destination(spec: &Object<'_>) -> Result<Destination> {
     let millis: f64 = spec.get("timeout")?;
+    let streams = spec.get::<_, Option<bool>>("stream")?.unwrap_or(false);
     let limit = match millis > 0.0 {
         true => Nanos::from_secs_f64((millis / 1e3).min(86_400.0)).max(Nanos(1)),
+        false if streams => STREAM_TIMEOUT,
         false => CALL_TIMEOUT,
     };
     Ok(Destination {
@@ -196,6 +216,7 @@ fn destination(spec: &Object<'_>) -> Result<Destination> {
         authority: spec.get("authority")?,
         metadata: spec.get("metadata")?,
         limit,
+        is_limited: millis > 0.0 || !streams,
     })
 }
 
@@ -228,7 +249,9 @@ fn wire(
     let variant = protocol::grpc::Variant::Grpc;
     let own = variant.fields().iter();
     headers.extend(own.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    headers.push(("grpc-timeout".to_owned(), timeout(to.limit)));
+    if to.is_limited {
+        headers.push(("grpc-timeout".to_owned(), timeout(to.limit)));
+    }
     for pair in to.metadata.chunks_exact(2) {
         let (name, value) = (pair[0].to_ascii_lowercase(), pair[1].trim());
         let clean = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
@@ -245,7 +268,31 @@ fn wire(
         name: String::new(),
         expected: None,
         timeout: Some(to.limit),
+        keeps_open: false,
     })
+}
+
+/// Returns a message of the method, with its length prefix.
+fn encoded(method: &GrpcMethod, json: &str) -> std::result::Result<Vec<u8>, String> {
+    let message = method.message(json.as_bytes());
+    message.map(|message| prefixed(&message)).map_err(|why| {
+        format!("unable to serialise request object to protocol buffer: {why}")
+    })
+}
+
+/// Sends a message on a stream, or ends our side of it. Has no effect if the stream has ended.
+fn write(context: &Context, key: u32, json: Option<&str>) -> std::result::Result<(), String> {
+    let pending = context.pending.borrow();
+    let Some(PendingWork::Grpc(call)) = pending.get(&key) else { return Ok(()) };
+    let bytes = json.map(|json| encoded(&call.method, json)).transpose()?;
+    let ends = bytes.is_none();
+    if !context.extend(key, bytes.unwrap_or_default(), ends) {
+        return Err("too many messages wait to be sent; let the script wait for replies".to_owned());
+    }
+    if !ends {
+        context.record_all(&[(row::GRPC_STREAM_SENT, 1.0)], &call.all_tags(context, None));
+    }
+    Ok(())
 }
 
 /// Builds the call of `spec`, which contains the messages as JSON.
@@ -258,13 +305,11 @@ fn prepare(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(GrpcC
     let mut body = Vec::new();
     let sent: Vec<String> = spec.get("messages")?;
     for json in &sent {
-        let message = method.message(json.as_bytes()).map_err(|why| {
-            refused(&format!("unable to serialise request object to protocol buffer: {why}"))
-        })?;
-        body.extend(prefixed(&message));
+        body.extend(encoded(&method, json).map_err(|why| refused(&why))?);
     }
-    let wire = wire(context, &to, &path, body).map_err(|why| refused(&why))?;
     let streams: bool = spec.get("stream")?;
+    let wire = wire(context, &to, &path, body).map_err(|why| refused(&why))?;
+    let wire = WireRequest { keeps_open: streams, ..wire };
     let call = GrpcCall {
         address: to.address,
         method,
@@ -272,17 +317,49 @@ fn prepare(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(GrpcC
         group: context.group.borrow().clone(),
         streams,
         discards: spec.get("discards")?,
+        partial: Vec::new(),
+        fault: None,
     };
     if streams {
-        let tags = call.all_tags(context, None);
-        let values = [(row::GRPC_STREAMS, 1.0), (row::GRPC_STREAM_SENT, sent.len() as f64)];
-        let used = if sent.is_empty() { &values[..1] } else { &values[..] };
-        context.record_all(used, &tags);
+        context.record_all(&[(row::GRPC_STREAMS, 1.0)], &call.all_tags(context, None));
     }
     Ok((call, wire))
 }
 
 impl GrpcCall {
+    /// Adds bytes of a stream; returns the messages that they complete, as JSON.
+    fn take_messages(
+        &mut self,
+        context: &Context,
+        bytes: &[u8],
+    ) -> std::result::Result<Vec<String>, SchemaError> {
+        self.partial.extend_from_slice(bytes);
+        let (mut texts, mut at, mut count) = (Vec::new(), 0, 0_u32);
+        while let Some([flag, length @ ..]) = self.partial[at..].first_chunk::<PREFIX_BYTES>() {
+            let (start, length) = (at + PREFIX_BYTES, u32::from_be_bytes(*length) as usize);
+            if *flag != 0 || length > MESSAGE_BYTES_MAX {
+                let (code, text) = match *flag {
+                    0 => (Code::ResourceExhausted, "received message larger than 16 MiB"),
+                    _ => (Code::Internal, "a message is compressed"),
+                };
+                self.fault.get_or_insert((code, text.to_owned()));
+                at = self.partial.len();
+                break;
+            }
+            let Some(message) = self.partial[start..].get(..length) else { break };
+            if self.fault.is_none() && !self.discards {
+                texts.push(self.method.whole_json(message)?);
+            }
+            (at, count) = (start + length, count + 1);
+        }
+        self.partial.drain(..at);
+        if count > 0 {
+            let tags = self.all_tags(context, None);
+            context.record_all(&[(row::GRPC_STREAM_RECEIVED, f64::from(count))], &tags);
+        }
+        Ok(texts)
+    }
+
     fn all_tags(&self, context: &Context, code: Option<u32>) -> Vec<(String, String)> {
         if !context.wants_tags() {
             return Vec::new();
@@ -336,38 +413,82 @@ fn parts(head: &[u8]) -> (&[u8], &[u8]) {
     head.split_at(end)
 }
 
-/// Counts a finished call; returns its result for the script.
-pub(crate) fn ended<'js>(
+/// Returns the messages of a stream that a part of the response completes, for the script; `None`
+/// if there are none.
+pub(crate) fn part<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
+    call: &mut GrpcCall,
+    reply: &HttpReply,
+) -> Result<Option<Object<'js>>> {
+    let texts = call.take_messages(context, &reply.body);
+    let texts = texts.map_err(|why| Exception::throw_message(ctx, &why.0))?;
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let made = Object::new(ctx.clone())?;
+    made.set("messages", texts)?;
+    Ok(Some(made))
+}
+
+/// Returns the status of a stream and its last messages.
+fn end_stream(
+    context: &Context,
+    call: &mut GrpcCall,
+    reply: &HttpReply,
+) -> std::result::Result<(u32, String, Vec<String>), SchemaError> {
+    let texts = call.take_messages(context, &reply.body)?;
+    let (number, text) = outcome(reply);
+    if reply.is_cut {
+        let text = "more than 16 MiB of messages waited for the script".to_owned();
+        call.fault.get_or_insert((Code::ResourceExhausted, text));
+    } else if number == 0 && !call.partial.is_empty() {
+        call.fault = Some((Code::Internal, "the last message is cut off".to_owned()));
+    }
+    Ok(match call.fault.take() {
+        Some((code, text)) => (u32::from(code.number()), text, texts),
+        None => (number, text, texts),
+    })
+}
+
+/// Returns the status of a call with one response, and its message.
+fn end_call(
     call: &GrpcCall,
     reply: &HttpReply,
-) -> Result<Object<'js>> {
-    let sample = &reply.sample;
-    context.count_bytes(sample.bytes_sent, sample.bytes_received);
+) -> std::result::Result<(u32, String, Vec<String>), SchemaError> {
     let (mut number, mut text) = outcome(reply);
     let mut received = messages(&reply.body).unwrap_or_default();
-    if number == 0 && !call.streams && received.len() != 1 {
+    if number == 0 && received.len() != 1 {
         number = u32::from(Code::Internal.number());
         text = format!("the response has {} messages instead of one", received.len());
         received.clear();
     }
-    let tags = call.all_tags(context, Some(number));
-    let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
-    let took = (sample.done - from).as_millis_f64();
-    let values = [(row::GRPC_DURATION, took), (row::GRPC_STREAM_RECEIVED, received.len() as f64)];
-    let counts_messages = call.streams && !received.is_empty();
-    context.record_all(if counts_messages { &values } else { &values[..1] }, &tags);
-    if !call.streams && received.is_empty() {
-        // as in k6 an error has a message, which is empty
-        received.push(&[]);
-    }
-    let wrong = |why: SchemaError| Exception::throw_message(ctx, &why.0);
-    let json = |message: &&[u8]| call.method.whole_json(message).map_err(wrong);
+    // as in k6 an error has a message, which is empty
+    let message = received.first().copied().unwrap_or_default();
     let texts = match call.discards {
         true => Vec::new(),
-        false => received.iter().map(json).collect::<Result<Vec<String>>>()?,
+        false => vec![call.method.whole_json(message)?],
     };
+    Ok((number, text, texts))
+}
+
+/// Counts a finished call; returns its result for the script.
+pub(crate) fn ended<'js>(
+    ctx: &Ctx<'js>,
+    context: &Context,
+    call: &mut GrpcCall,
+    reply: &HttpReply,
+) -> Result<Object<'js>> {
+    let sample = &reply.sample;
+    context.count_bytes(sample.bytes_sent, sample.bytes_received);
+    let end = match call.streams {
+        true => end_stream(context, call, reply),
+        false => end_call(call, reply),
+    };
+    let (number, text, texts) = end.map_err(|why| Exception::throw_message(ctx, &why.0))?;
+    let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
+    let took = (sample.done - from).as_millis_f64();
+    context.record_all(&[(row::GRPC_DURATION, took)], &call.all_tags(context, Some(number)));
     let (head, trailers) = parts(&reply.head);
     let made = Object::new(ctx.clone())?;
     made.set("status", number)?;

@@ -11,7 +11,7 @@ use crate::test::{StopReason, Test, exit};
 use crate::vu::{Task, Vu, VuAnswer, VuCall, VuFailure, VuRequest};
 use protocol::http1::response::Asked;
 use sample::{FailureClass, Note, Sample};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
@@ -25,6 +25,8 @@ use workload::{
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(2);
 /// Part of the interval for each user of the test, if that is longer.
 const RECHECK_PER_USER: Nanos = Nanos::from_micros(1);
+/// Maximum number of bytes of streams that wait for a user's script.
+const PARTS_BYTES_MAX: usize = 16 << 20;
 /// Maximum pause in a test that may be stopped from outside.
 const PAUSE_MAX: Nanos = Nanos::from_millis(200);
 
@@ -88,6 +90,12 @@ struct Member {
     first_lane: u32,
     /// Number of calls in flight.
     in_flight: usize,
+    /// Lanes of streams in flight, with true if bytes of them were dropped.
+    streams: BTreeMap<u32, bool>,
+    /// Number of bytes of streams that wait for the script.
+    parts_bytes: usize,
+    /// Lanes of streams that the previous task has left.
+    canceled: BTreeSet<u32>,
     /// Number of times that it checked for the start of the test.
     rechecks: u32,
     /// Its connections end before its next iteration.
@@ -142,9 +150,15 @@ impl ScriptGuide {
             ended: VecDeque::new(),
             first_lane: 0,
             in_flight: 0,
+            streams: BTreeMap::new(),
+            parts_bytes: 0,
+            canceled: BTreeSet::new(),
             rechecks: 0,
             must_disconnect: false,
         });
+        if let Some(lane) = member.canceled.pop_first() {
+            return Step::Cancel { lane };
+        }
         let mut at = Member::drive(member, &self.test, &self.store, now);
         loop {
             match at {
@@ -328,40 +342,55 @@ impl Member {
         if over {
             return self.resume(test, VuAnswer::Interrupt, now);
         }
-        if let Some(drive) = self.begin_next(test, until, now) {
+        let held = self.held_until(test, now);
+        if held.is_none()
+            && let Some(drive) = self.begin_next(test, until, now)
+        {
             return drive;
         }
+        // replies and timers do not wait for the request that is held
+        let mut wake = held.unwrap_or(Nanos::NEVER);
         match self.waits {
             Waits::Lane(lane) => {
                 let place = self.ended.iter().position(|(known, _)| *known == lane);
-                return match place.and_then(|place| self.ended.remove(place)) {
-                    Some((_, reply)) => self.resume(test, VuAnswer::Http(reply), now),
-                    None => Drive::Step(Step::Await),
-                };
+                if let Some((_, reply)) = place.and_then(|place| self.ended.remove(place)) {
+                    return self.resume(test, VuAnswer::Http(reply), now);
+                }
+                if held.is_none() {
+                    return Drive::Step(Step::Await);
+                }
             }
             Waits::Any => {
                 if let Some((lane, reply)) = self.ended.pop_front() {
+                    self.parts_bytes -= if reply.is_part { reply.body.len() } else { 0 };
                     return self.resume(test, VuAnswer::Ended(lane, reply), now);
                 }
+                wake = wake.min(self.wake);
             }
-            Waits::Pause => {}
+            Waits::Pause => wake = wake.min(self.wake),
         }
-        match self.wake > now {
-            true => pause((self.wake.min(until) - now).min(self.longest_pause(test))),
+        match wake > now {
+            true => pause((wake.min(until) - now).min(self.longest_pause(test))),
             false => self.resume(test, VuAnswer::Go, now),
         }
+    }
+
+    /// Returns the instant before which the next request must not begin, by the option `rps`.
+    fn held_until(&mut self, test: &Test, now: Nanos) -> Option<Nanos> {
+        let begins = |vu: &Vu| self.in_flight < SIMULTANEOUS_MAX && vu.context().begins_http();
+        if test.options().rps.is_none() || !self.vu.as_ref().is_some_and(begins) {
+            return None;
+        }
+        let slot = *self.slot.get_or_insert_with(|| test.next_slot(now));
+        if slot <= now {
+            self.slot = None;
+        }
+        self.slot
     }
 
     /// Begins the next call of the script, if it may begin.
     fn begin_next(&mut self, test: &Test, until: Nanos, now: Nanos) -> Option<Drive> {
         let vu = self.vu.as_ref().filter(|_| self.in_flight < SIMULTANEOUS_MAX)?;
-        if test.options().rps.is_some() && vu.context().begins_http() {
-            let slot = *self.slot.get_or_insert_with(|| test.next_slot(now));
-            if slot > now {
-                return Some(pause((slot.min(until) - now).min(self.longest_pause(test))));
-            }
-            self.slot = None;
-        }
         let (lane, call) = vu.context().next_begun()?;
         Some(self.begin_call(test, lane, call, (until, now)))
     }
@@ -414,6 +443,8 @@ impl Member {
     /// Discards the calls of the previous task.
     fn forget_calls(&mut self) {
         self.ended.clear();
+        self.parts_bytes = 0;
+        self.canceled.extend(std::mem::take(&mut self.streams).into_keys());
         self.slot = None;
         self.sockets.clear();
         if let Some(vu) = &self.vu {
@@ -433,10 +464,16 @@ impl Member {
             VuCall::Http(wire) => {
                 let timeout = wire.timeout;
                 match template(&wire) {
-                    Ok(made) => self.call_step(Template { lane, timeout, ..made }),
+                    Ok(made) => {
+                        if wire.keeps_open {
+                            self.streams.insert(lane, false);
+                        }
+                        self.call_step(Template { lane, timeout, ..made })
+                    }
                     Err(why) => self.refuse_call(test, lane, why),
                 }
             }
+            VuCall::Extend { bytes, ends } => Drive::Step(Step::Extend { lane, bytes, ends }),
             VuCall::Socket(socket, request) => {
                 let limit = self.longest_pause(test).min(until - now);
                 self.use_socket(test, (socket, lane), *request, limit)
@@ -681,14 +718,31 @@ impl Guide for ScriptGuide {
         }
     }
 
+    fn part(&mut self, user: u64, lane: u32, body: &[u8]) {
+        let Some(member) = self.members.get_mut(&user) else { return };
+        let Some(is_cut) = member.streams.get_mut(&lane) else { return };
+        if *is_cut || member.parts_bytes + body.len() > PARTS_BYTES_MAX {
+            // the end of the call reports it
+            *is_cut = true;
+            return;
+        }
+        member.parts_bytes += body.len();
+        let reply = HttpReply { body: body.to_vec(), is_part: true, ..HttpReply::default() };
+        member.ended.push_back((lane, Box::new(reply)));
+    }
+
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let member = self.members.get_mut(&user)?;
         member.in_flight = member.in_flight.saturating_sub(1);
+        member.canceled.remove(&came.lane);
+        let is_cut = member.streams.remove(&came.lane).unwrap_or(false);
         if came.lane >= member.first_lane {
             let reply = HttpReply {
                 sample: came.sample.clone(),
                 head: came.head.to_vec(),
                 body: came.body.to_vec(),
+                is_part: false,
+                is_cut,
             };
             member.ended.push_back((came.lane, Box::new(reply)));
         }
@@ -721,6 +775,11 @@ fn template(wire: &WireRequest) -> Result<Template, String> {
     if let "grpc" | "grpcs" = wire.url.scheme() {
         let scheme = if wire.url.scheme() == "grpc" { "http" } else { "https" };
         made.add_http2(scheme)?;
+        if wire.keeps_open
+            && let Some(http2) = &mut made.http2
+        {
+            http2.keep_open();
+        }
     }
     Ok(made)
 }

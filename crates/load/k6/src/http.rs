@@ -31,6 +31,8 @@ pub struct WireRequest {
     pub expected: Option<Vec<u32>>,
     /// Timeout; `None` for the longest one of the script.
     pub timeout: Option<Nanos>,
+    /// The body grows after the request is sent.
+    pub keeps_open: bool,
 }
 
 impl WireRequest {
@@ -59,6 +61,10 @@ pub struct HttpReply {
     /// Head as received; empty without a complete response, as is `body`, which is not decoded.
     pub head: Vec<u8>,
     pub body: Vec<u8>,
+    /// True if it is a part of the body of a response to a request that is kept open.
+    pub is_part: bool,
+    /// True if parts before it were dropped, because the script does not take them.
+    pub is_cut: bool,
 }
 
 /// k6's error codes for an invalid URL, and for an address or a name that the options exclude.
@@ -576,6 +582,7 @@ fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
         name: name_of(&ask.tags),
         expected: ask.expected.clone(),
         timeout: Some(ask.timeout()),
+        keeps_open: false,
     }
 }
 
@@ -638,7 +645,7 @@ pub(crate) struct SeenResponse {
 
 impl SeenResponse {
     fn of(reply: HttpReply) -> SeenResponse {
-        let HttpReply { sample, head, mut body } = reply;
+        let HttpReply { sample, head, mut body, .. } = reply;
         let status = if head.is_empty() { 0 } else { sample.status };
         let (mut error, mut code) = failure(&sample, status);
         if let Some(encoding) = fields::content_encoding(&head).filter(|_| status != 0) {

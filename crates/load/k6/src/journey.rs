@@ -726,13 +726,14 @@ fn at(now: Nanos, took: Nanos) -> Sample {
 fn reply(heard: &CallResponse<'_>, now: Nanos) -> HttpReply {
     let class = heard.error.and_then(|id| FailureClass::ALL.iter().find(|it| it.id() == id));
     let sample = Sample { status: heard.status, class: class.copied(), ..at(now, heard.took) };
-    HttpReply { sample, head: heard.head.to_vec(), body: heard.body.to_vec() }
+    let (head, body) = (heard.head.to_vec(), heard.body.to_vec());
+    HttpReply { sample, head, body, ..HttpReply::default() }
 }
 
 /// Returns the reply of an exchange outside the run; `error`: no reply arrived.
 pub fn stage_reply(status: u16, head: Vec<u8>, body: Vec<u8>, took: Nanos) -> HttpReply {
     let sample = Sample { status, ..at(Nanos::SECOND + took, took) };
-    HttpReply { sample, head, body }
+    HttpReply { sample, head, body, ..HttpReply::default() }
 }
 
 /// Returns the reply for an exchange that failed.

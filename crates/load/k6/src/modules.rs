@@ -117,6 +117,7 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("totp", include_str!("js/totp.js")),
     ("k6chaijs", include_str!("js/chai.js")),
     ("httpx", include_str!("js/httpx.js")),
+    ("aws", include_str!("js/aws.js")),
     ("k6-testing", include_str!("js/testing.js")),
     ("formdata", include_str!("js/formdata.js")),
     ("http-instrumentation-tempo", include_str!("js/tracing.js")),

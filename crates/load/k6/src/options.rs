@@ -3,7 +3,7 @@
 
 mod network;
 
-pub use network::{DnsOptions, HttpDebug, PreferredFamily, TlsOptions};
+pub use network::{DnsOptions, HttpDebug, OfferedVersions, PreferredFamily, TlsOptions};
 
 use crate::addresses::AddressOptions;
 use crate::duration;

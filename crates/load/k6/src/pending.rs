@@ -86,8 +86,8 @@ fn interrupted(ctx: &Ctx<'_>) -> rquickjs::Error {
     Exception::throw_message(ctx, "interrupted")
 }
 
-/// Waits for the end of a promise's call: its key and its result. `None` if none ends in time; -1
-/// waits without a limit.
+/// Waits for the end of a promise's call: its key and its result, and true if it is only a part of
+/// the result. `None` if none ends in time; -1 waits without a limit.
 fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Array<'js>>> {
     let limit = (ms >= 0.0).then(|| Nanos::from_secs_f64((ms / 1e3).min(86_400.0)));
     let until = limit.map(|limit| context.now() + limit);
@@ -100,8 +100,17 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
             }
         };
         let Some((lane, reply)) = ended else { return Ok(None) };
-        let pending = context.pending.borrow_mut().remove(&lane);
         let result = Array::new(ctx.clone())?;
+        if reply.is_part {
+            let mut pending = context.pending.borrow_mut();
+            let Some(PendingWork::Grpc(call)) = pending.get_mut(&lane) else { continue };
+            let Some(part) = crate::grpc::part(ctx, context, call, &reply)? else { continue };
+            result.set(0, lane)?;
+            result.set(1, part)?;
+            result.set(2, true)?;
+            return Ok(Some(result));
+        }
+        let pending = context.pending.borrow_mut().remove(&lane);
         match pending {
             None => continue,
             Some(PendingWork::Http { key, mut work }) => match work.take(context, reply) {
@@ -115,9 +124,9 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
                     continue;
                 }
             },
-            Some(PendingWork::Grpc(call)) => {
+            Some(PendingWork::Grpc(mut call)) => {
                 result.set(0, lane)?;
-                result.set(1, crate::grpc::ended(ctx, context, &call, &reply)?)?;
+                result.set(1, crate::grpc::ended(ctx, context, &mut call, &reply)?)?;
             }
             Some(PendingWork::Socket { socket, opens }) => {
                 result.set(0, lane)?;

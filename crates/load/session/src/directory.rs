@@ -30,10 +30,13 @@ impl Directory for RuledResolver {
             None => endpoint_of(plan, url).ok()?,
             Some(to) => endpoint_at(plan, url, to).ok()?,
         };
-        let permitted =
-            |peer: &Peer| peer.address().is_none_or(|address| rules.permits(host, address.ip()));
+        let permitted = |peer: &Peer| peer.address().is_none_or(|it| rules.permits(it.ip()));
         endpoint.peers.retain(permitted);
-        (!endpoint.peers.is_empty()).then_some(endpoint)
+        if endpoint.peers.is_empty() {
+            rules.exclude(host);
+            return None;
+        }
+        Some(endpoint)
     }
 }
 

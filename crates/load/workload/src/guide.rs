@@ -23,6 +23,19 @@ pub enum Step {
     /// The user makes no call until one of its [simultaneous](Guide::makes_simultaneous_calls)
     /// calls has ended.
     Await,
+    /// Adds to the body of the call in this lane, whose request was [kept
+    /// open](http2::Request::keep_open); `ends`: nothing follows. Has no effect if the call has
+    /// ended. The guide is queried again at once.
+    Extend {
+        lane: u32,
+        bytes: Vec<u8>,
+        ends: bool,
+    },
+    /// The call in this lane, whose request was kept open, is abandoned. The guide is queried
+    /// again at once.
+    Cancel {
+        lane: u32,
+    },
     /// The idle connections of a user with [simultaneous](Guide::makes_simultaneous_calls) calls
     /// are closed; the guide is queried again at once.
     Disconnect,
@@ -115,6 +128,10 @@ pub trait Guide: std::fmt::Debug + Send {
     /// Notifies the guide that a call of the user has ended. The note is added to its record.
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
+    /// Receives the next part of the response's body, if the call's request was [kept
+    /// open](http2::Request::keep_open). The end of the call has no body then.
+    fn part(&mut self, _user: u64, _lane: u32, _body: &[u8]) {}
+
     /// Handles the end of the user's WebSocket with this number, for which these messages wait for
     /// a call: each begins with its [opcode](crate::opcode).
     fn socket_ended(&mut self, _user: u64, _socket: u32, _left: Vec<Vec<u8>>) {}
@@ -128,8 +145,11 @@ pub trait AddressRules: std::fmt::Debug + Send + Sync {
     /// Returns the address of a server whose name is not looked up.
     fn address(&self, host: &str, port: u16) -> Option<SocketAddr>;
 
-    /// Returns whether a connection may be opened to an address of this host.
-    fn permits(&self, host: &str, address: IpAddr) -> bool;
+    /// Returns whether a connection may be opened to this address.
+    fn permits(&self, address: IpAddr) -> bool;
+
+    /// Records that no address of this host is permitted.
+    fn exclude(&self, host: &str);
 }
 
 /// Creates the guides of a run.

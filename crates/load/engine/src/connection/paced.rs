@@ -1,6 +1,7 @@
 //! Requests that are sent in parts: on a schedule, or as far as the peer permits.
 
 use super::Conn;
+use crate::call::Call;
 use http2::ReleasedMessage;
 use units::Nanos;
 
@@ -11,6 +12,18 @@ impl Conn {
         let work = self.work.as_mut()?;
         let row = work.calls.iter().position(|call| call.index == index)?;
         work.speaker.release(row, work.transport.plaintext())
+    }
+
+    /// Returns the row of the user's call in this lane whose request is kept open.
+    pub(crate) fn open_row(&self, user: u32, lane: u32) -> Option<usize> {
+        let is_it = |call: &Call| call.user == user && call.open_lane() == Some(lane);
+        self.work.as_ref()?.calls.iter().position(is_it)
+    }
+
+    /// Adds to the body of a request that is kept open. Returns false if too many bytes wait.
+    pub(crate) fn extend(&mut self, row: usize, more: (&[u8], bool)) -> bool {
+        let Some(work) = self.work.as_mut() else { return true };
+        work.speaker.extend(row, more, work.transport.plaintext())
     }
 
     /// Counts the bytes sent at `now` for requests that waited for room, or for a stream. `waited` is

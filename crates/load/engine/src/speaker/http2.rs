@@ -67,6 +67,16 @@ impl Http2 {
         self.session.release(call, out)
     }
 
+    /// Adds to the body of a request that is kept open, and ends it if so requested.
+    pub(super) fn extend(
+        &mut self,
+        call: usize,
+        (bytes, ends): (&[u8], bool),
+        out: &mut Vec<u8>,
+    ) -> bool {
+        self.session.extend(call, bytes, ends, out)
+    }
+
     /// Pings a connection that received no bytes for some time, as far as servers accept pings.
     pub(super) fn keep_alive(&mut self, now: Nanos, out: &mut Vec<u8>) -> KeptAlive {
         if self.session.unanswered_pings() > 0 {

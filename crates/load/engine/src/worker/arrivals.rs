@@ -119,9 +119,12 @@ impl Worker {
                 self.journal.due(intended);
                 return self.place(io, Call::new(index, row, user, intended, asked), now);
             }
-            Step::Pause { .. } | Step::Await | Step::Disconnect | Step::Leave => {
-                return self.retire_if_idle(io, user, now);
-            }
+            Step::Pause { .. }
+            | Step::Extend { .. }
+            | Step::Cancel { .. }
+            | Step::Await
+            | Step::Disconnect
+            | Step::Leave => return self.retire_if_idle(io, user, now),
         };
         let mut call = Call::new(index, row, user, intended, template.asked);
         call.request = Some(template);
@@ -150,6 +153,10 @@ impl Worker {
                     }
                     return;
                 }
+                Step::Extend { lane, bytes, ends } => {
+                    self.extend(io, (user, lane), Some((&bytes, ends)), now);
+                }
+                Step::Cancel { lane } => self.extend(io, (user, lane), None, now),
                 Step::Await => return,
                 Step::Disconnect => {
                     for slot in self.feedback.connections_at_rest(user) {
@@ -160,6 +167,51 @@ impl Worker {
             }
         }
         self.retire_if_idle(io, user, now);
+    }
+
+    /// Adds to the body of a user's request that is kept open, or abandons its call without `more`.
+    /// The call fails if too many bytes wait for the server.
+    fn extend<I: Io>(
+        &mut self,
+        io: &mut I,
+        (user, lane): (u32, u32),
+        more: Option<(&[u8], bool)>,
+        now: Nanos,
+    ) {
+        for slot in self.feedback.connections_in_use(user) {
+            let conn = self.pool.conn_mut(slot);
+            let Some(row) = conn.open_row(user, lane) else { continue };
+            self.pool.mark_dirty(slot);
+            let conn = self.pool.conn_mut(slot);
+            let end = match more {
+                Some(more) if conn.extend(row, more) => {
+                    return conn.credit_late(now, |_, _| {});
+                }
+                Some(_) => End::failed(FailureClass::WorkloadEnd),
+                None => End::abandoned(),
+            };
+            let Some((call, goes_on)) = conn.withdraw(row, now) else { return };
+            if !goes_on {
+                self.pool.strand(slot);
+                self.close(io, slot, Close::Reset, now);
+                self.replace_stranded(io, now);
+            }
+            return self.conclude(io, call, end, now);
+        }
+    }
+
+    /// Passes a part of a response to the guide if the call's request is kept open. Returns false
+    /// for other calls, whose bodies are collected.
+    pub(super) fn pass_part(&mut self, slot: Slot, row: usize, body: &[u8], now: Nanos) -> bool {
+        let Some(call) = self.pool.conn(slot).call(row) else { return false };
+        let (user, Some(lane)) = (call.user, call.open_lane()) else { return false };
+        if !body.is_empty() {
+            self.feedback.pass_part(user, lane, body);
+            if self.feedback.ask_simultaneous(user, now) {
+                self.edges.add_due(now);
+            }
+        }
+        true
     }
 
     /// Places a call whose request determines the endpoint.

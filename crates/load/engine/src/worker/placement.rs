@@ -420,8 +420,9 @@ impl Worker {
     /// Like `place`, for a call that is already in flight: it is never queued or dropped.
     pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
-        if self.pool.is_socket(endpoint) {
-            // a message for a closed WebSocket is not sent on another one
+        if self.pool.is_socket(endpoint) || call.open_lane().is_some() {
+            // a message for a closed WebSocket is not sent on another one, and of a request that is
+            // kept open a part is gone
             return self.conclude(io, call, End::failed(FailureClass::ClosedEarly), now);
         }
         let found = self.usable(io, &call, endpoint, now);

@@ -296,6 +296,9 @@ impl Worker {
                         // frames are useless to readers of a response: only its head is kept
                         answer = self.pool.conn_mut(slot).take_answer();
                         let body = answer.as_deref().unwrap_or(body);
+                        let passed = self.feedback.has_simultaneous_calls()
+                            && self.pass_part(slot, call, body, now);
+                        let body = if passed { &[] } else { body };
                         self.gather(slot, call, &Came { piece: &[], body, last: done }, now);
                         if done {
                             self.keep_head(slot, call);

@@ -33,7 +33,7 @@ function display(value) {
   const keys = Object.keys(value);
   return `{ Object (${keys.length > 2 ? keys.slice(0, 2).join(', ') + ', ...' : keys.join(', ')}) }`;
 }
-function equalDeep(a, b) {
+export function equalDeep(a, b) {
   if (Object.is(a, b)) return true;
   if (kind(a) !== kind(b) || typeof a !== 'object' || a === null || b === null) return false;
   if (a instanceof Date) return a.getTime() === b.getTime();
@@ -43,12 +43,11 @@ function equalDeep(a, b) {
   return left.length === right.length && left.every((key) => Object.hasOwn(b, key) && equalDeep(a[key], b[key]));
 }
 const sizeOf = (value) => (value instanceof Map || value instanceof Set ? value.size : value.length);
-const at = (value, path) => path.replace(/\[(\w+)\]/g, '.$1').split('.').reduce((inner, key) => (inner === null || inner === undefined ? undefined : inner[key]), value);
+export const at = (value, path) => path.replace(/\[(\w+)\]/g, '.$1').split('.').reduce((inner, key) => (inner === null || inner === undefined ? undefined : inner[key]), value);
 const article = (type) => (/^[aeiou]/i.test(type) ? 'an' : 'a');
 
 export class Assertion {
   constructor(object, message, flags) { this._obj = object; this._flags = Object.assign({ message }, flags); }
-  // Counts a check, and throws if it failed.
   assert(met, text, negated, expected, actual) {
     const flags = this._flags;
     const pass = flags.negate ? !met : !!met;
@@ -61,15 +60,19 @@ export class Assertion {
     const fill = (mine, its) => words.replace(/#\{this\}/g, () => mine).replace(/#\{act\}/g, () => its);
     const whole = fill(variable(this._obj), variable(actual === undefined ? this._obj : actual));
     const full = flags.message ? `${flags.message}: ${whole}` : whole;
-    const name = config.aggregateChecks ? shorten(fill(flags.message || '${this}', '${actual}'), config.truncateVariableThreshold) : full;
+    return this._conclude(pass, full, fill, { actual, expected });
+  }
+  // Counts a check, and throws if it failed.
+  _conclude(pass, full, fill, values) {
+    const name = config.aggregateChecks ? shorten(fill(this._flags.message || '${this}', '${actual}'), config.truncateVariableThreshold) : full;
     check(null, { [name.replaceAll('::', ':')]: () => pass });
     if (pass) return this;
     const said = shorten(full, config.truncateMsgThreshold);
     if (config.logFailures) console.warn(said);
     if (config.exitOnError) test.abort(said);
-    throw new AssertionError(said, { actual, expected });
+    throw new AssertionError(said, values);
   }
-  _on(object) { return new Assertion(object, this._flags.message); }
+  _on(object) { return new this.constructor(object, this._flags.message); }
   // The last argument of an assertion may be a message.
   _says(message) { if (message !== undefined) this._flags.message = message; return this; }
   _same(other) { return this._flags.deep ? equalDeep(this._obj, other) : this._obj === other; }

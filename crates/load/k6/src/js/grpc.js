@@ -134,11 +134,10 @@ class Stream {
     const hidden = (name, value) => Object.defineProperty(this, name, { value, writable: true, enumerable: false });
     hidden('_spec', client._spec(method, params, 'Stream'));
     hidden('_listeners', { data: [], error: [], end: [] });
-    hidden('_written', []);
-    hidden('_state', 'open');
-    this._spec.stream = true;
-    // a stream that the script does not end is sent when nothing else is left to do
-    hidden('_key', k6.atRest(() => this.end()));
+    hidden('_open', true);
+    Object.assign(this._spec, { stream: true, messages: [] });
+    hidden('_key', n.grpcBegin(this._spec));
+    k6.onEnd(this._key, (raw) => this._take(raw));
   }
   on(event, handler) {
     if (typeof handler !== 'function') throw new TypeError(`handler for "${event}" event isn't a callable function`);
@@ -146,24 +145,24 @@ class Stream {
     else n.log('warning', `can't register ${event} event handler: unknown GRPC stream's event type`);
   }
   write(message) {
-    if (this._state !== 'open') return;
+    if (!this._open) return;
     if (message === undefined || message === null) { n.log('warning', "can't send empty message"); return; }
-    this._written.push(JSON.stringify(message, numbers));
+    n.grpcWrite(this._key, JSON.stringify(message, numbers));
     // a method that takes one message has all of them
     if (!this._spec.known.clientStream) this.end();
   }
   end() {
-    if (this._state !== 'open') return;
-    this._state = 'sent';
-    k6.notAtRest(this._key);
-    this._spec.messages = this._written;
-    k6.onEnd(n.grpcBegin(this._spec), (raw) => this._over(raw));
+    if (!this._open) return;
+    this._open = false;
+    n.grpcWrite(this._key, null);
   }
   _fire(event, value) {
     for (const listener of this._listeners[event]) listener(value, { ts: Math.floor(Date.now() / 1000) });
   }
-  _over(raw) {
+  _take(raw) {
     for (const text of raw.messages) this._fire('data', JSON.parse(text));
+    if (raw.status === undefined) return;
+    this._open = false;
     if (raw.status !== 0) {
       if (this._listeners.error.length === 0) n.log('warning', `no handlers for error registered, but an error happened: ${raw.text}`);
       this._fire('error', problem(raw));

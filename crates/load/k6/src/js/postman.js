@@ -38,80 +38,13 @@ const DYNAMIC = {
   $randomIP: () => [0, 0, 0, 0].map(() => int(1, 254)).join('.'), $randomUrl: () => `https://${word()}.example.com`, $randomPhoneNumber: () => `555-${int(100, 999)}-${int(1000, 9999)}`,
 };
 
-// ---------------------------------------------------------------- pm.expect: the common part of chai
-const shown = (value) => { try { return JSON.stringify(value); } catch (e) { return String(value); } };
-function same(a, b) {
-  if (Object.is(a, b)) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
-  if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every((key) => key in b && same(a[key], b[key]));
+// ---------------------------------------------------------------- pm.expect
+const chai = n.evaluateModule('jslib:k6chaijs');
+// An assertion that throws and is not a check: pm.test() is the check.
+class Expectation extends chai.Assertion {
+  _conclude(pass, text) { if (!pass) throw new Error(text); return this; }
 }
-const kind = (value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
-const lengthOf = (value) => (value !== null && typeof value === 'object' && !Array.isArray(value) ? Object.keys(value).length : value.length);
-const NEUTRAL = ['to', 'be', 'been', 'is', 'that', 'which', 'and', 'has', 'have', 'with', 'at', 'of', 'same', 'but', 'does', 'still', 'also'];
-function inside(object, path) {
-  let at = object;
-  for (const part of path.replace(/\[(\d+)\]/g, '.$1').split('.')) { if (at === null || at === undefined) return undefined; at = at[part]; }
-  return at;
-}
-function expect(value) {
-  let negated = false, deep = false, nested = false, all = false;
-  const rule = (met, what) => {
-    if (!!met === negated) throw new Error(`expected ${shown(value)} ${negated ? 'not ' : ''}to ${what}`);
-    return chain;
-  };
-  const equal = (other) => rule(deep ? same(value, other) : value === other, `equal ${shown(other)}`);
-  const above = (other) => rule(value > other, `be above ${other}`);
-  const below = (other) => rule(value < other, `be below ${other}`);
-  const least = (other) => rule(value >= other, `be at least ${other}`);
-  const most = (other) => rule(value <= other, `be at most ${other}`);
-  const eql = (other) => rule(same(value, other), `equal ${shown(other)}`);
-  const holds = (other) => {
-    if (typeof value === 'string') return value.includes(other);
-    if (Array.isArray(value)) return value.some((one) => (deep ? same(one, other) : one === other));
-    return value !== null && typeof value === 'object' && Object.keys(other).every((key) => same(value[key], other[key]));
-  };
-  const include = (other) => rule(holds(other), `include ${shown(other)}`);
-  const type = (name) => rule(kind(value) === String(name).toLowerCase(), `be of type ${name}`);
-  const size = (count) => rule(lengthOf(value) === count, `have the length ${count}`);
-  const chain = {
-    equal, equals: equal, eq: equal, eql, eqls: eql, above, gt: above, greaterThan: above, below, lt: below, lessThan: below,
-    least, gte: least, most, lte: most, contain: include, contains: include, string: include, a: type, an: type, lengthOf: size,
-    within: (low, high) => rule(value >= low && value <= high, `be within ${low}..${high}`),
-    closeTo: (other, delta) => rule(Math.abs(value - other) <= delta, `be close to ${other}`),
-    oneOf: (list) => rule(list.some((one) => one === value), `be one of ${shown(list)}`),
-    match: (pattern) => rule(pattern.test(value), `match ${pattern}`),
-    members: (list) => rule(Array.isArray(value) && list.length === value.length && list.every((one) => value.some((mine) => same(mine, one))), `have the members ${shown(list)}`),
-    property: (name, ...rest) => {
-      const found = nested ? inside(value, name) : value === null || value === undefined ? undefined : value[name];
-      const exists = nested ? found !== undefined : value !== null && value !== undefined && name in Object(value);
-      rule(exists && (rest.length === 0 || (deep ? same(found, rest[0]) : found === rest[0])), `have the property ${name}${rest.length ? ` of ${shown(rest[0])}` : ''}`);
-      return negated ? chain : expect(found);
-    },
-    keys: (...names) => {
-      const wanted = names.flat(), own = Object.keys(value);
-      return rule(wanted.every((name) => own.includes(name)) && (!all || own.length === wanted.length), `have the keys ${wanted.join(', ')}`);
-    },
-    instanceOf: (made) => rule(value instanceof made, `be an instance of ${made.name}`),
-    satisfy: (test) => rule(test(value), 'satisfy the function'),
-    throw: () => { let thrown = false; try { value(); } catch (e) { thrown = true; } return rule(thrown, 'throw'); },
-  };
-  chain.length = size;
-  chain.include = Object.assign((other) => include(other), { members: (list) => rule(list.every((one) => value.some((mine) => same(mine, one))), `include the members ${shown(list)}`) });
-  const flag = (name, act) => Object.defineProperty(chain, name, { get() { act(); return chain; } });
-  for (const name of NEUTRAL) flag(name, () => {});
-  flag('not', () => { negated = !negated; });
-  flag('deep', () => { deep = true; });
-  flag('nested', () => { nested = true; });
-  flag('any', () => { all = false; });
-  flag('all', () => { all = true; });
-  const fact = (name, test) => flag(name, () => rule(test(), `be ${name}`));
-  fact('ok', () => value); fact('true', () => value === true); fact('false', () => value === false); fact('null', () => value === null);
-  fact('undefined', () => value === undefined); fact('exist', () => value !== null && value !== undefined); fact('NaN', () => Number.isNaN(value));
-  fact('empty', () => value !== null && value !== undefined && lengthOf(value) === 0);
-  return chain;
-}
+const expect = (value, message) => new Expectation(value, message);
 
 // ---------------------------------------------------------------- requests
 const list = (value) => (Array.isArray(value) ? value : []);
@@ -262,8 +195,8 @@ function collection(text, environment, globals) {
         body: (text) => rule(text === undefined ? body !== '' : text instanceof RegExp ? text.test(body) : body === text, 'have that body'),
         jsonBody: (path, value) => {
           let json; try { json = JSON.parse(body); } catch (e) { json = undefined; }
-          const found = path === undefined ? json : inside(json, path);
-          rule(found !== undefined && (value === undefined || same(found, value)), `have the JSON ${path || 'body'}`);
+          const found = path === undefined ? json : chai.at(json, path);
+          rule(found !== undefined && (value === undefined || chai.equalDeep(found, value)), `have the JSON ${path || 'body'}`);
         },
       };
       const ranges = { info: [100, 199], success: [200, 299], redirection: [300, 399], clientError: [400, 499], serverError: [500, 599], error: [400, 599] };

@@ -147,8 +147,6 @@ globalThis.TextDecoder = class { get encoding() { return 'utf-8'; } decode(value
 // ---------------------------------------------------------------- timers
 // What handles the results of calls that are under way.
 const calls = new Map();
-// What is called when nothing else is left to wait for, in order.
-let resting = [];
 let timers = [];
 let timerCount = 0;
 function timer(callback, ms, args, every) {
@@ -197,27 +195,21 @@ const host = {
     for (let i = 0; i < own.length; i += 2) env[own[i]] = own[i + 1];
     timers = [];
     calls.clear();
-    resting = [];
     groupPath = '';
   },
-  atRest(handler) { resting.push(handler); return handler; },
-  notAtRest(handler) { resting = resting.filter((one) => one !== handler); },
-  // Calls `handler` with the result of a call that has begun, when it has ended.
+  // Calls `handler` with the result of a call that has begun, when it has ended, and with each part
+  // of the result of a stream before.
   onEnd(key, handler) { calls.set(key, handler); },
   ended: (key) => new Promise((resolve) => calls.set(key, resolve)),
   // Waits for one event, of a timer or a call, and handles it. False: there is none to wait for.
   turn() {
     const wait = host.nextTimer();
-    if (wait < 0 && calls.size === 0) {
-      if (resting.length === 0) return false;
-      resting.shift()();
-      return true;
-    }
+    if (wait < 0 && calls.size === 0) return false;
     if (wait === 0) host.fireTimer();
     else if (calls.size === 0) { n.sleep(wait / 1e3); host.fireTimer(); }
     else {
       const ended = n.nextEnded(wait);
-      if (ended) { const handler = calls.get(ended[0]); calls.delete(ended[0]); if (handler) handler(ended[1]); }
+      if (ended) { const handler = calls.get(ended[0]); if (!ended[2]) calls.delete(ended[0]); if (handler) handler(ended[1]); }
     }
     return true;
   },

@@ -36,13 +36,22 @@ pub enum HttpDebug {
 /// Options of TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// True to offer only TLS 1.2, or only 1.3. Neither is set if both versions are offered.
-    pub only_12: bool,
-    pub only_13: bool,
+    pub versions: OfferedVersions,
     /// Empty means all that are available.
     pub ciphers: Vec<String>,
     /// Certificate of the client and its key, in PEM.
     pub identity: Option<(String, String)>,
+}
+
+/// Versions of TLS that are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OfferedVersions {
+    #[default]
+    Both,
+    /// Only TLS 1.2.
+    V12,
+    /// Only TLS 1.3.
+    V13,
 }
 
 /// Options of name look-ups.
@@ -119,8 +128,10 @@ impl OptionsReader<'_> {
         let Some(value) = self.map.get("dns") else { return made };
         let parts: Vec<(String, String)> = match value {
             Value::Object(parts) => {
-                parts.iter().map(|(name, value)| (name.clone(), plain(value))).collect()
+                let given = parts.iter().filter(|(_, value)| !value.is_null());
+                given.map(|(name, value)| (name.clone(), plain(value))).collect()
             }
+            Value::Null => return made,
             // the form of the flag: ttl=1m,select=first
             value => {
                 let text = plain(value);
@@ -194,8 +205,11 @@ impl OptionsReader<'_> {
         } else if low < OLDEST && matches!(value, Value::Object(ends) if ends.contains_key("min")) {
             self.warn("tlsVersion", "versions below TLS 1.2 are not offered");
         }
-        made.only_12 = high == OLDEST;
-        made.only_13 = low == OLDEST + 1;
+        made.versions = match (low > OLDEST, high > OLDEST) {
+            (true, _) => OfferedVersions::V13,
+            (_, false) => OfferedVersions::V12,
+            (false, true) => OfferedVersions::Both,
+        };
     }
 
     fn tls_identity(&mut self) -> Option<(String, String)> {

@@ -45,6 +45,24 @@ fn options_of_connections_are_applied() {
 }
 
 #[test]
+fn replies_and_timers_do_not_wait_for_the_rate_of_requests() {
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
+        import http from 'k6/http';
+        import exec from 'k6/execution';
+        export const options = { rps: 1, dns: { ttl: null, select: null, policy: null } };
+        const log = (what) => console.log(what, Math.round(exec.instance.currentTestRunDuration));
+        export default function () {
+          for (const path of ['a', 'b']) http.asyncRequest('GET', `http://h.example/${path}`).then(() => log(path));
+          setTimeout(() => log('timer'), 300);
+        }
+    "#,
+    )]);
+    assert_eq!(ran.log(), ["a 10", "timer 300", "b 1010"]);
+}
+
+#[test]
 fn values_of_options_that_are_not_available_are_named() {
     for (options, words) in [
         ("hosts: { a: 'b' }", "\"b\" is not an address; write a: '192.0.2.1'"),

@@ -63,6 +63,8 @@ struct Ending {
     lane: u32,
     head: String,
     body: Vec<u8>,
+    /// True if it is a part of a response, and the call continues.
+    is_part: bool,
 }
 
 /// Events of users by their instants: ends of calls, or of pauses.
@@ -93,13 +95,21 @@ pub(crate) fn run_from(test: Test, server: Server<'_>, first: impl Fn(u64) -> Na
     let test = Arc::new(test);
     let own = test.new_store();
     let mut guide = ScriptGuides(test.clone()).guide();
-    let mut world = World { events: Events::default(), sent: Vec::new(), sockets: Sockets::new() };
+    let mut world = World {
+        events: Events::default(),
+        sent: Vec::new(),
+        sockets: Sockets::new(),
+        streams: BTreeMap::new(),
+    };
     for user in 0..test.users() {
         world.events.put(first(user), user, None);
     }
     while let Some(Reverse((now, user, event))) = world.events.due.pop() {
         assert!(now < Nanos::from_secs(100_000), "the test does not end");
-        if let Some(Ending { sample, lane, head, body }) = world.events.all[event].take() {
+        let ending = world.events.all[event].take();
+        if let Some(Ending { lane, body, is_part: true, .. }) = &ending {
+            guide.part(user, *lane, body);
+        } else if let Some(Ending { sample, lane, head, body, .. }) = ending {
             let (head, body) = (head.as_bytes(), &body[..]);
             let outcome = Outcome::Succeeded;
             guide.ended(user, &CallEnd { sample: &sample, outcome, head, body, lane });
@@ -138,6 +148,8 @@ struct World {
     events: Events,
     sent: Vec<(u64, String)>,
     sockets: Sockets,
+    /// Open requests by user and lane.
+    streams: BTreeMap<(u64, u32), Template>,
 }
 
 /// Simulates a server that echoes after 10 ms, answers a ping after 5 ms, and closes after "bye".
@@ -190,8 +202,15 @@ impl World {
                 }
                 Step::Call(call) => match call.template.socket.clone() {
                     Some(socket) => self.call_socket(user, now, &socket, &call.template),
+                    None if call.template.http2.as_ref().is_some_and(|http2| http2.is_open()) => {
+                        self.streams.insert((user, call.template.lane), *call.template);
+                    }
                     None => self.call(user, now, &call.template, server),
                 },
+                Step::Extend { lane, bytes, ends } => {
+                    self.extend(user, now, lane, (&bytes, ends), server);
+                }
+                Step::Cancel { lane } => self.sent.push((0, format!("cancel {lane}"))),
                 Step::Await => return,
                 Step::Disconnect => self.sent.push((0, "disconnect".to_owned())),
                 Step::Leave => {
@@ -228,7 +247,7 @@ impl World {
         let sample =
             Sample { user: Some(user), intended: now, done, status, class, ..Sample::default() };
         let message = class.is_none().then(|| (done, body.clone()));
-        let ending = Ending { sample, lane: template.lane, head, body };
+        let ending = Ending { sample, lane: template.lane, head, body, is_part: false };
         let event = self.events.put(done, user, Some(ending));
         if matches!(call.action, SocketAction::Listen) {
             let socket = self.sockets.entry((user, call.socket)).or_default();
@@ -261,7 +280,35 @@ impl World {
             sample.bytes_sent = request.len() as u64;
             sample.bytes_received = (head.len() + body.len()) as u64;
         }
-        let ending = Ending { sample, lane: template.lane, head, body: body.into_bytes() };
+        let (lane, body) = (template.lane, body.into_bytes());
+        let ending = Ending { sample, lane, head, body, is_part: false };
         self.events.put(done, user, Some(ending));
+    }
+
+    /// Answers each message on an open request after 10 ms with the body of the server's reply, and
+    /// its end with the head.
+    fn extend(
+        &mut self,
+        user: u64,
+        now: Nanos,
+        lane: u32,
+        (bytes, ends): (&[u8], bool),
+        server: Server<'_>,
+    ) {
+        let Some(template) = self.streams.get(&(user, lane)) else { return };
+        let request = [&template.bytes[..], bytes].concat();
+        let Reply::Whole(head, body) = server(&String::from_utf8_lossy(&request)) else { return };
+        let done = now + Nanos::from_millis(10);
+        let sample = Sample { user: Some(user), intended: now, done, status: 200, ..Sample::default() };
+        // in two parts, which cut the message
+        for part in body.as_bytes().chunks(4).filter(|_| !ends) {
+            let (sample, head, body) = (sample.clone(), String::new(), part.to_vec());
+            let ending = Ending { sample, lane, head, body, is_part: true };
+            self.events.put(done, user, Some(ending));
+        }
+        if ends {
+            let ending = Ending { sample, lane, head, body: Vec::new(), is_part: false };
+            self.events.put(done, user, Some(ending));
+        }
     }
 }

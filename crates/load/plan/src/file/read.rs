@@ -66,11 +66,7 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     if let Some(feeder) = plan.journeys.as_ref().and_then(journey::masked_feeder) {
         return Some(("feeder", quoted(&feeder.name)));
     }
-    if plan
-        .journeys
-        .as_ref()
-        .is_some_and(|journeys| journey::shown(journeys).to_string().contains(MASK))
-    {
+    if plan.journeys.as_ref().is_some_and(|journeys| journey::is_masked(journeys)) {
         return Some(("journey", "somewhere".to_owned()));
     }
     match &request.auth {

@@ -195,6 +195,24 @@ fn mask(value: &mut Value, secret: bool) {
     }
 }
 
+/// Returns whether a table of the plan contains a secret that [`mask`] replaced.
+pub(crate) fn is_masked(plan: &JourneyPlan) -> bool {
+    shown(plan).iter().any(|(key, value)| holds_mask(key, value))
+}
+
+fn holds_mask(key: &str, value: &Value) -> bool {
+    match value {
+        Value::String(code) if key.ends_with("base64") => {
+            let content = BASE64.decode(code).unwrap_or_default();
+            code.contains(MASK) || String::from_utf8_lossy(&content).contains(MASK)
+        }
+        Value::String(text) => text.contains(MASK),
+        Value::Array(all) => all.iter().any(|one| holds_mask(key, one)),
+        Value::Table(table) => table.iter().any(|(key, value)| holds_mask(key, value)),
+        _ => false,
+    }
+}
+
 /// Finds the secrets that [`mask`] replaces, and those in URLs and bodies.
 pub(crate) fn find_secrets(plan: &JourneyPlan, masker: &mut Masker) {
     plan.tables.iter().for_each(|(key, value)| find(key, value, masker));

@@ -328,6 +328,29 @@ fn secrets_in_bodies_of_steps_are_masked_and_values_are_not() {
 }
 
 #[test]
+fn a_secret_masked_in_base64_is_refused() {
+    for (url, key) in [("http://h/x", "body-base64"), ("ws://h/x", "send-base64")] {
+        // password=hush
+        let steps = format!(
+            "[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'o'\n{}\n[[journey.step]]\n\
+             name = 's'\n{key} = 'cGFzc3dvcmQ9aHVzaA=='\n",
+            match key {
+                "send-base64" => format!("connect = '{url}'"),
+                _ => format!("url = '{url}'"),
+            }
+        );
+        let steps = match key {
+            "body-base64" => steps + "url = '/x'\nmethod = 'POST'\n",
+            _ => steps,
+        };
+        let masked = to_toml(&read(&steps).unwrap(), Secrets::Masked);
+        assert!(!masked.contains("cGFzc3dvcmQ9aHVzaA=="), "{masked}");
+        let refused = from_toml(&masked, &NoFiles).unwrap_err().0;
+        assert!(refused.contains("its secret was masked"), "{key}: {refused}");
+    }
+}
+
+#[test]
 fn secrets_are_masked_and_a_masked_plan_is_not_run() {
     let plan = read(RICH).unwrap();
     let masked = to_toml(&plan, Secrets::Masked);

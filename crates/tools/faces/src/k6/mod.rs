@@ -8,7 +8,7 @@ use crate::{
 };
 use k6::guide::ScriptGuides;
 use k6::metrics::{Store, row};
-use k6::options::{Options as TestOptions, PreferredFamily};
+use k6::options::{OfferedVersions, Options as TestOptions, PreferredFamily};
 use k6::output::{Calendar, JsonOutput, csv_head, csv_lines, log_line, rfc3339};
 use k6::program::{LogLine, Program};
 use k6::summary::TestSummary;
@@ -171,10 +171,10 @@ fn tls_plan(options: &TestOptions) -> TlsPlan {
     TlsPlan {
         insecure: options.insecure,
         alpn: Vec::new(),
-        versions: match (tls.only_12, tls.only_13) {
-            (true, _) => TlsVersions::Tls12,
-            (_, true) => TlsVersions::Tls13,
-            _ => TlsVersions::Any,
+        versions: match tls.versions {
+            OfferedVersions::Both => TlsVersions::Any,
+            OfferedVersions::V12 => TlsVersions::Tls12,
+            OfferedVersions::V13 => TlsVersions::Tls13,
         },
         ciphers: tls.ciphers.clone(),
         cert: identity.map(|(cert, _)| cert.clone().into_bytes()),
