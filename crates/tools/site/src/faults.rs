@@ -142,6 +142,15 @@ impl Stall {
 }
 
 impl Faults {
+    /// Returns whether the faults change only the time and the status of responses, not their bytes
+    /// or the life of connections.
+    pub(crate) fn only_times(&self) -> bool {
+        let whole = self.drip.is_none() && self.misbehaviour.is_none() && !self.weak.nagle;
+        let endless = self.close_after.is_none() && self.die_after.is_none();
+        let uncounted = self.connection_cap.is_none() && self.weak.bandwidth.is_none();
+        whole && endless && uncounted && self.stall.is_none()
+    }
+
     /// Returns whether anything is faulty or slow.
     pub fn any(&self) -> bool {
         *self != Faults::default()

@@ -255,6 +255,7 @@ impl SiteThread {
                     lateness,
                     connections_max,
                     nodelay: !config.faults.weak.nagle,
+                    pages: Some(common),
                 };
                 Prepared::Exact(Box::new(exact::Loop::new(listener, stop, config, shared)?))
             }

@@ -24,6 +24,7 @@ use super::request::{ExactRequest, HEAD_MAX, Parsed, parse};
 use super::script::Treatment;
 use super::slab::Id;
 use crate::faults::Misbehaviour;
+use crate::proper::PassedConnection;
 
 /// Maximum number of requests of one connection in progress.
 const PIPELINE_MAX: usize = 1_024;
@@ -32,6 +33,9 @@ const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Nanos = Nanos::SECOND;
 /// Maximum number of reads of a slow body in a row.
 const DRIP_STEP: Nanos = Nanos::from_millis(1);
+
+/// The head with which HTTP/2 begins (RFC 9113 section 3.4).
+const HTTP2_HEAD: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -78,6 +82,8 @@ enum ConnectionState {
     Lingering {
         left: usize,
     },
+    /// Its next request is for a page that this loop does not have.
+    Leaving,
 }
 
 /// State of a connection after an event.
@@ -110,6 +116,17 @@ impl Connection {
 
     pub(super) fn fd(&self) -> &OwnedFd {
         &self.fd
+    }
+
+    /// Returns whether the connection must be passed on.
+    pub(super) fn leaves(&self) -> bool {
+        self.state == ConnectionState::Leaving
+    }
+
+    /// Returns the connection with its unread input.
+    pub(super) fn passed(self, is_tcp: bool) -> PassedConnection {
+        let Connection { fd, peer, number, input, .. } = self;
+        PassedConnection { fd, is_tcp, input, peer, number }
     }
 
     /// Handles readiness.
@@ -154,7 +171,7 @@ impl Connection {
         }
         let read = match self.state {
             ConnectionState::Reading => self.has_room() && self.input.len() <= HEAD_MAX,
-            ConnectionState::Finishing => false,
+            ConnectionState::Finishing | ConnectionState::Leaving => false,
             ConnectionState::Lingering { .. } => true,
         };
         let interest = Interest { read, write: self.blocked };
@@ -210,11 +227,22 @@ impl Connection {
                 }
                 continue;
             }
+            if rest.starts_with(HTTP2_HEAD) && self.requests == 0 && core.passes_on() {
+                self.state = ConnectionState::Leaving;
+                break;
+            }
             match parse(rest, &mut self.scanned, core.body_max) {
                 Parsed::Partial => break,
                 Parsed::Bad(status) => {
                     core.shared.counters.requests(1);
                     self.refuse(id, status, core);
+                }
+                Parsed::Whole { request, .. } if request.is_elsewhere() && core.passes_on() => {
+                    // earlier responses are sent first
+                    if self.pending.is_empty() && self.sending.is_empty() {
+                        self.state = ConnectionState::Leaving;
+                    }
+                    break;
                 }
                 Parsed::Whole { request, head_len } => {
                     at += head_len;
@@ -226,7 +254,7 @@ impl Connection {
         }
         self.input = input;
         self.input.drain(..at);
-        if self.state != ConnectionState::Reading {
+        if !matches!(self.state, ConnectionState::Reading | ConnectionState::Leaving) {
             self.input = Vec::new();
         }
     }
@@ -248,7 +276,7 @@ impl Connection {
             stall.on_request(now);
         }
         self.requests += 1;
-        let treatment = core.script.treatment(now);
+        let treatment = core.script.lock().treatment(now);
         let act = match (treatment, core.faults.misbehaviour) {
             (Treatment::Reset, _) => Act::Reset,
             (_, Some(Misbehaviour::NeverAnswer)) => {
@@ -257,7 +285,7 @@ impl Connection {
                 return;
             }
             (_, Some(Misbehaviour::CloseEarly)) => Act::Close,
-            (_, Some(Misbehaviour::Garbage)) => Act::Send(Outgoing::garbage(core.script.garbage())),
+            (_, Some(Misbehaviour::Garbage)) => Act::Send(Outgoing::garbage(core.script.lock().garbage())),
             _ => {
                 let spent = core.faults.close_after.is_some_and(|most| self.requests >= most);
                 Act::Send(core.answer(request, treatment.status(), spent || !request.keep))
@@ -268,7 +296,7 @@ impl Connection {
             Act::Reset | Act::Close => (0, false),
         };
         let drip = core.faults.drip.map_or(Nanos::ZERO, |rate| span_of(dripping, rate));
-        let due = core.script.due(now, drip, treatment, self.number);
+        let due = core.script.lock().due(now, drip, treatment, self.number);
         self.queue(id, Pending { due, line: request.line.clone(), act }, core);
         if !stays {
             self.state = ConnectionState::Finishing;

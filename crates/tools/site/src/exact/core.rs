@@ -15,6 +15,7 @@ use super::slab::Id;
 use super::stall::StallClock;
 use crate::access::AccessLine;
 use crate::head::Date;
+use crate::proper::{self, PageThread, PassedConnection, SharedScript};
 use crate::{AccessLog, Config, Faults};
 
 /// Scheduled event.
@@ -42,7 +43,7 @@ pub(super) struct Core {
     pub(super) shared: Shared,
     pub(super) faults: Faults,
     pub(super) body_max: u64,
-    pub(super) script: Script,
+    pub(super) script: SharedScript,
     pub(super) stall: Option<StallClock>,
     /// Buffer for one read or one write.
     pub(super) scratch: Vec<u8>,
@@ -57,6 +58,10 @@ pub(super) struct Core {
     dealt_with: u64,
     /// When the line shared by all bodies is free.
     line_free: Nanos,
+    /// Pages that this loop does not have, unless a fault concerns bytes or whole connections.
+    others: Option<proper::Common>,
+    /// Server of these pages, once one of them was requested.
+    page_thread: Option<PageThread>,
 }
 
 /// Size of one read, and approximate size of one write.
@@ -64,11 +69,14 @@ pub(super) const SCRATCH_LEN: usize = 64 * 1024;
 
 impl Core {
     pub(super) fn new(config: &Config, shared: Shared) -> Core {
+        let only_times = config.faults.only_times() && config.connections_max.is_none();
         Core {
+            others: shared.pages.clone().filter(|_| only_times),
+            page_thread: None,
             shared,
             faults: config.faults.clone(),
             body_max: config.body_max,
-            script: Script::new(config.faults.clone(), config.seed),
+            script: SharedScript::new(Script::new(config.faults.clone(), config.seed)),
             stall: config.faults.stall.map(StallClock::new),
             scratch: vec![0; SCRATCH_LEN],
             frozen_until: Nanos::ZERO,
@@ -80,6 +88,27 @@ impl Core {
             dealt_with: 0,
             line_free: Nanos::ZERO,
         }
+    }
+
+    /// Returns whether connections can be passed on for pages that this loop does not have.
+    pub(super) fn passes_on(&self) -> bool {
+        self.others.is_some()
+    }
+
+    /// Passes a connection on.
+    ///
+    /// # Errors
+    /// Fails if the system has no thread or descriptor left.
+    pub(super) fn pass_on(&mut self, connection: PassedConnection) -> std::io::Result<()> {
+        let Some(others) = &self.others else { return Ok(()) };
+        if self.page_thread.is_none() {
+            let started = PageThread::start(others, &self.shared.counters, &self.script)?;
+            self.page_thread = Some(started);
+        }
+        if let Some(thread) = &self.page_thread {
+            thread.pass(connection);
+        }
+        Ok(())
     }
 
     pub(super) fn set_timer(&mut self, at: Nanos, duty: Duty, id: Id) {

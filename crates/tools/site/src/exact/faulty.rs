@@ -166,6 +166,9 @@ impl FaultyLoop {
     ) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(id) else { return Ok(()) };
         let mut life = step(connection, &mut self.core);
+        if life == Life::Open && connection.leaves() {
+            return self.pass_on(id);
+        }
         if life == Life::Open {
             life = connection.settle(id, &self.poller);
         }
@@ -175,6 +178,17 @@ impl FaultyLoop {
             self.poller.listen(rested)?;
         }
         Ok(())
+    }
+}
+
+impl FaultyLoop {
+    /// Passes a connection on to the server of the other pages.
+    fn pass_on(&mut self, id: Id) -> io::Result<()> {
+        let Some(connection) = self.connections.remove(id) else { return Ok(()) };
+        self.poller.delete(connection.fd())?;
+        self.core.pass_on(connection.passed(self.poller.is_tcp()))?;
+        let rested = self.rested();
+        self.poller.listen(rested)
     }
 }
 
@@ -209,6 +223,7 @@ mod tests {
             lateness: Arc::new(LatenessLog::new()),
             connections_max: 1,
             nodelay: true,
+            pages: None,
         };
         let poller = Poller::new(listener, stop).unwrap();
         let mut server = FaultyLoop::new(poller, &config, shared);

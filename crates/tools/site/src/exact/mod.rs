@@ -23,10 +23,12 @@ use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
 use self::poller::Poller;
+pub(crate) use self::script::{Script, Treatment};
 use crate::config::{Config, Engine};
 use crate::counters::Counters;
 use crate::lateness::LatenessLog;
 use crate::listen::Listener;
+use crate::proper;
 
 /// State that a loop shares with the rest of the site.
 #[derive(Clone, Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) connections_max: usize,
     /// True if Nagle's algorithm is off.
     pub(crate) nodelay: bool,
+    /// Pages that the fault loop does not have; `None`: not served.
+    pub(crate) pages: Option<proper::Common>,
 }
 
 /// A loop that is ready to serve.

@@ -46,6 +46,8 @@ pub(super) struct Outgoing {
 /// The response to a request: 100 (Continue) only.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const HELLO: &str = "hello world";
+const NO_SOCKET: &str = "This site has a fault that breaks responses or counts connections: \
+    WebSockets need one that only delays, fails or refuses requests.\n";
 /// Difference between a wrong length and the correct one, in bytes.
 const WRONG_BY: u64 = 5;
 const WRONG_TEXT: &str = "extra";
@@ -286,7 +288,8 @@ fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, Strin
         return (status, text(&format!("{status} on demand\n")), plain);
     }
     match &request.page {
-        Page::Hello => (200, text(HELLO), plain),
+        Page::Elsewhere { socket: true } => (501, text(NO_SOCKET), plain),
+        Page::Hello | Page::Elsewhere { socket: false } => (200, text(HELLO), plain),
         Page::Bytes(len) => {
             (200, BodyPiece::Pattern(*len), "Content-Type: application/octet-stream\r\n".to_owned())
         }

@@ -193,6 +193,10 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, data_of(id), interest.flags())?)
     }
 
+    pub(super) fn delete(&self, fd: impl AsFd) -> std::io::Result<()> {
+        Ok(epoll::delete(&self.epoll, fd)?)
+    }
+
     /// Freezes for `span` or until stopped; true if stopped.
     pub(super) fn sleep(&self, span: Nanos) -> bool {
         let mut fds = [PollFd::new(&*self.stop, PollFlags::IN)];

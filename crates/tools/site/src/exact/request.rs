@@ -39,6 +39,10 @@ pub(super) enum Version {
 pub(super) enum Page {
     /// "hello world", for any path.
     Hello,
+    /// A page that only the other server has.
+    Elsewhere {
+        socket: bool,
+    },
     Bytes(u64),
     Status {
         code: u16,
@@ -50,6 +54,13 @@ pub(super) enum Page {
     Unauthorized,
     /// A parameter out of its bounds.
     Refused(String),
+}
+
+impl ExactRequest {
+    /// Returns whether only the other server has the page.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        matches!(self.page, Page::Elsewhere { .. })
+    }
 }
 
 /// Result of reading a head.
@@ -151,8 +162,10 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRe
                 _ => Page::Unauthorized,
             }
         }
+        Ok(Route::Socket(_)) => Page::Elsewhere { socket: true },
         Err(refusal) if refusal.status == 400 => Page::Refused(refusal.text),
-        _ => Page::Hello,
+        Err(_) | Ok(Route::Welcome | Route::Hello | Route::Token(_)) => Page::Hello,
+        Ok(_) => Page::Elsewhere { socket: false },
     };
     Ok(ExactRequest {
         line: format!("{method} {target} HTTP/1.{}", u8::from(version == Version::Http11)),

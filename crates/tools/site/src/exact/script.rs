@@ -8,7 +8,7 @@ use crate::Faults;
 
 /// Fault and timing of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Treatment {
+pub(crate) enum Treatment {
     Answer,
     /// The request is answered with 500.
     Error,
@@ -21,7 +21,7 @@ pub(super) enum Treatment {
 
 impl Treatment {
     /// Returns the status that overrides that of the page.
-    pub(super) fn status(self) -> Option<u16> {
+    pub(crate) fn status(self) -> Option<u16> {
         match self {
             Treatment::Answer | Treatment::Reset => None,
             Treatment::Error => Some(500),
@@ -33,7 +33,7 @@ impl Treatment {
 
 /// Draws treatments and due instants.
 #[derive(Debug)]
-pub(super) struct Script {
+pub(crate) struct Script {
     faults: Faults,
     delay: Stream,
     service: Stream,
@@ -50,7 +50,7 @@ pub(super) struct Script {
 const GARBAGE_LEN: usize = 64;
 
 impl Script {
-    pub(super) fn new(faults: Faults, seed: Seed) -> Script {
+    pub(crate) fn new(faults: Faults, seed: Seed) -> Script {
         let stream = |index| seed.stream(Purpose::Site, index);
         let workers = faults.weak.workers.unwrap_or(1) as usize;
         Script {
@@ -68,7 +68,7 @@ impl Script {
 
     /// Returns the treatment of the next request. Each fault share has its own stream and draws for
     /// every request, so that enabling one does not change the others.
-    pub(super) fn treatment(&mut self, now: Nanos) -> Treatment {
+    pub(crate) fn treatment(&mut self, now: Nanos) -> Treatment {
         let error = self.error.unit() < self.faults.error_share;
         let reset = self.reset.unit() < self.faults.reset_share;
         let late = self.faults.weak.late.is_some_and(|late| self.late.unit() < late.share);
@@ -89,7 +89,7 @@ impl Script {
     /// service. Ends are computed from ends, never from the clock, so that the loop's own lateness
     /// does not accumulate. `delay` is added without occupying the server, unless one at a time.
     /// `number` selects every other connection.
-    pub(super) fn due(
+    pub(crate) fn due(
         &mut self,
         arrival: Nanos,
         drip: Nanos,
@@ -128,7 +128,7 @@ impl Script {
     }
 
     /// Returns random bytes that begin neither like a status line nor with a line end.
-    pub(super) fn garbage(&mut self) -> Vec<u8> {
+    pub(crate) fn garbage(&mut self) -> Vec<u8> {
         let words = std::iter::repeat_with(|| self.garbage.next_u64().to_le_bytes());
         let mut bytes: Vec<u8> = words.take(GARBAGE_LEN / 8).flatten().collect();
         bytes[0] |= 0x80;

@@ -34,12 +34,12 @@ impl<T> Slab<T> {
         if entry.0 == id.generation { entry.1.as_mut() } else { None }
     }
 
-    pub(super) fn remove(&mut self, id: Id) {
-        if self.get_mut(id).is_some() {
-            let entry = &mut self.entries[id.index as usize];
-            *entry = (entry.0.wrapping_add(1), None);
-            self.free.push(id.index);
-        }
+    pub(super) fn remove(&mut self, id: Id) -> Option<T> {
+        self.get_mut(id)?;
+        let entry = &mut self.entries[id.index as usize];
+        entry.0 = entry.0.wrapping_add(1);
+        self.free.push(id.index);
+        entry.1.take()
     }
 
     pub(super) fn len(&self) -> usize {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::Service;
 use hyper::{Request, Response};
@@ -20,6 +20,7 @@ use super::Common;
 use super::body::{PageBody, Upload};
 use super::dynamic::Remote;
 use super::pages;
+use super::passed::{MustReset, RequestFaults};
 use super::raw::{RawKind, RawResponse};
 use super::stream::{Backlog, CountedStream, Socket};
 use crate::access::AccessLine;
@@ -48,6 +49,8 @@ struct Inner {
     /// A connection that hyper returned for a handwritten response.
     handed_back: RefCell<Option<RawResponse>>,
     date: RefCell<Date>,
+    /// Faults, on a connection of the fault loop.
+    faults: Option<RequestFaults>,
 }
 
 impl ConnectionLog {
@@ -63,7 +66,16 @@ impl ConnectionLog {
             backlog: Rc::default(),
             handed_back: RefCell::new(None),
             date: RefCell::new(Date::new()),
+            faults: None,
         }))
+    }
+
+    /// Applies faults to each request. The log must not be shared yet.
+    pub(super) fn with_faults(mut self, faults: RequestFaults) -> ConnectionLog {
+        if let Some(inner) = Rc::get_mut(&mut self.0) {
+            inner.faults = Some(faults);
+        }
+        self
     }
 
     pub(super) fn common(&self) -> &Common {
@@ -72,9 +84,15 @@ impl ConnectionLog {
 
     /// Serves the connection to its end.
     pub(super) async fn converse(self, socket: Socket) {
+        self.converse_from(socket, Bytes::new()).await;
+    }
+
+    /// Serves the connection to its end. `input` was read from it already.
+    pub(super) async fn converse_from(self, socket: Socket, input: Bytes) {
         let inner = &self.0;
         let backlog = Rc::clone(&inner.backlog);
         let mut stream = CountedStream::new(socket, Arc::clone(&inner.counters), backlog);
+        stream.put_back(input);
         match begins_http2(&mut stream).await {
             Ok(true) => return self.converse_http2(stream).await,
             Ok(false) => {}
@@ -104,6 +122,9 @@ impl ConnectionLog {
                     if raw.keep {
                         continue;
                     }
+                }
+                (None, Err(_)) if inner.faults.as_ref().is_some_and(|it| it.must_reset()) => {
+                    return stream.reset();
                 }
                 (None, Err(error)) => self.book_refusal(&error),
                 (None, Ok(())) => {}
@@ -165,6 +186,20 @@ impl ConnectionLog {
             request.extensions_mut().insert(Remote(peer.ip()));
         }
         let line = self.line(&request);
+        if let Some(faults) = &self.0.faults {
+            match faults.wait().await {
+                Ok(None) => {}
+                Ok(Some(status)) => {
+                    let response = pages::on_demand(status);
+                    self.book(&line, status, None);
+                    return Ok(response);
+                }
+                Err(MustReset) => {
+                    self.0.counters.unanswered();
+                    return Err(ConnectionReturned);
+                }
+            }
+        }
         let tunnel = hyper::upgrade::on(&mut request);
         match pages::answer(request, self.common()).await {
             pages::SiteResponse::Page(response) => {

@@ -11,6 +11,7 @@ mod events;
 mod grpc;
 mod model;
 mod pages;
+mod passed;
 #[cfg(feature = "h3")]
 mod quic;
 #[cfg(not(feature = "h3"))]
@@ -31,6 +32,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::LocalSet;
 use workload::fileset::FileSet;
 
+pub(crate) use self::passed::{PageThread, PassedConnection, SharedScript};
 pub(crate) use self::quic::QuicListener;
 use self::stream::Acceptor;
 use crate::config::ModelPace;

@@ -3,12 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use hyper::body::{Buf, Bytes};
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
@@ -25,6 +27,27 @@ pub(super) enum Acceptor {
 pub(super) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Socket {
+    /// Wraps a non-blocking socket; must be called inside a runtime.
+    pub(super) fn of_fd(fd: OwnedFd, is_tcp: bool) -> io::Result<Socket> {
+        Ok(if is_tcp {
+            Socket::Tcp(TcpStream::from_std(fd.into())?)
+        } else {
+            Socket::Unix(UnixStream::from_std(fd.into())?)
+        })
+    }
+
+    /// Closes the connection with a reset.
+    fn reset(self) {
+        let at_once = Some(std::time::Duration::ZERO);
+        // fails only on a connection that is gone already
+        match self {
+            Socket::Tcp(socket) => sockopt::set_socket_linger(&socket, at_once).ok(),
+            Socket::Unix(socket) => sockopt::set_socket_linger(&socket, at_once).ok(),
+        };
+    }
 }
 
 impl Acceptor {
@@ -93,6 +116,11 @@ impl CountedStream {
         backlog: Rc<Backlog>,
     ) -> CountedStream {
         CountedStream { socket, put_back: Bytes::new(), counters, backlog }
+    }
+
+    /// Closes the connection with a reset.
+    pub(super) fn reset(self) {
+        self.socket.reset();
     }
 
     /// Puts `bytes` back at the front of the input.

@@ -130,6 +130,65 @@ fn no_response_is_early() {
     assert!(lateness.max > Nanos::ZERO);
 }
 
+/// Every page of the site under a fault that only takes time; the other server has most of them.
+#[test]
+fn every_page_is_served_with_a_delay() {
+    let site = site(&[("delay", "3ms")]);
+    let table = [
+        ("GET /hw", "200 OK", "hello world"),
+        ("GET /gzip/10", "200 OK", "content-encoding: gzip"),
+        ("GET /chunked/9?pieces=3", "200 OK", "transfer-encoding: chunked"),
+        ("GET /events?n=2&every=1ms&first=0ms", "200 OK", "data: "),
+        ("GET /timed?0.001", "200 OK", "server-timing: "),
+        ("GET /cookie?set=a=b", "200 OK", "set-cookie: a=b"),
+        ("GET /redirect/2", "302 Found", "location: /redirect/1"),
+        ("GET /auth", "401 Unauthorized", "www-authenticate: basic"),
+        ("GET /close/5", "200 OK", "connection: close"),
+        ("GET /ws", "400 Bad Request", "is a WebSocket"),
+    ];
+    for (line, status, part) in table {
+        let begin = Instant::now();
+        let response = ask(&site, last(line));
+        assert!(begin.elapsed() >= Duration::from_millis(3), "{line}");
+        let same = |part: &str| response.to_lowercase().contains(&part.to_lowercase());
+        assert!(response.starts_with("HTTP/1.1 ") && same(status), "{line}: {response}");
+        assert!(same(part), "{line}: {response}");
+    }
+    assert_eq!(site.stop().unwrap().requests, table.len() as u64);
+}
+
+#[test]
+fn a_websocket_is_opened_and_echoes_despite_faults() {
+    let upgrade = "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    // the text "hi", masked with zeros
+    let hi = b"\x81\x82\0\0\0\0hi";
+    let site = site(&[("delay", "3ms")]);
+    let mut client = Client::new(&site);
+    let begin = Instant::now();
+    // the first response is the loop's own, and precedes the upgrade
+    client.send(request("GET /hw") + upgrade);
+    assert!(client.response(false).ends_with("hello world"));
+    let head = client.response(false);
+    assert!(head.starts_with("HTTP/1.1 101 Switching Protocols\n"), "{head}");
+    assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+    assert!(begin.elapsed() >= Duration::from_millis(3));
+    client.send(hi);
+    assert_eq!([client.byte(), client.byte(), client.byte(), client.byte()], *b"\x81\x02hi");
+    drop(site);
+    let failing = super::site(&[("error-share", "100%")]);
+    let failed = Client::new(&failing).send(upgrade).response(false);
+    assert!(failed.starts_with("HTTP/1.1 500 "), "{failed}");
+    let resetting = super::site(&[("reset-share", "100%")]);
+    let mut reset = Client::new(&resetting);
+    reset.send(upgrade);
+    let read = reset.0.read(&mut [0; 1]).map_err(|error| error.kind());
+    assert_eq!(read, Err(io::ErrorKind::ConnectionReset));
+    // a fault of bytes or connections cannot be applied to a WebSocket
+    let broken = super::site(&[("truncate", "")]);
+    assert!(ask(&broken, upgrade).starts_with("HTTP/1.1 501 "));
+}
+
 #[test]
 fn responses_of_a_connection_keep_their_order_despite_delays() {
     let site = site(&[("delay", "exp:2ms")]);
