@@ -95,6 +95,13 @@ impl Sign {
     pub(crate) fn new(confidence: Confidence, evidence: String) -> Option<Sign> {
         Some(Sign { confidence, evidence })
     }
+
+    /// Returns the observation on a machine whose other programs may be the cause.
+    pub(crate) fn perhaps_ours(self) -> Sign {
+        let evidence =
+            format!("{}; other programs used the cores, which can look the same", self.evidence);
+        Sign { confidence: self.confidence.min(Confidence::Possible), evidence }
+    }
 }
 
 /// A bottleneck of the server.
@@ -181,17 +188,20 @@ pub const COMPLETIONS_MIN: u64 = 20;
 pub fn of_run(evidence: &Evidence<'_>) -> Vec<Diagnosis> {
     let view = View::new(evidence);
     let found = RULES.iter().filter_map(|rule| {
-        let Sign { confidence, evidence: text } = (rule.find)(&view)?;
-        let may_be_ours = evidence.machine_busy && BY_SPEED.contains(&rule.id);
-        let most = if may_be_ours { Confidence::Possible } else { Confidence::Certain };
-        Some(Diagnosis { rule, confidence: confidence.min(most), evidence: text })
+        let mut sign = (rule.find)(&view)?;
+        if evidence.machine_busy && BY_CORES.contains(&rule.id) {
+            sign = sign.perhaps_ours();
+        }
+        Some(Diagnosis { rule, confidence: sign.confidence, evidence: sign.evidence })
     });
     ranked(found.collect())
 }
 
-/// Findings that a machine of varying speed causes as well: at most possible, if other programs
-/// used the cores.
-const BY_SPEED: [&str; 3] = ["warm-up", "drift", "cpu-contention"];
+/// Findings that a machine causes as well if other programs use its cores: its speed varies between
+/// seconds and connections, and threads wait for the scheduler's tick. They are at most possible
+/// then.
+const BY_CORES: [&str; 5] =
+    ["warm-up", "drift", "cpu-contention", "scheduling-quantum", "mixed-backends"];
 
 /// Removes findings that another one explains, and sorts by certainty.
 fn ranked(found: Vec<Diagnosis>) -> Vec<Diagnosis> {

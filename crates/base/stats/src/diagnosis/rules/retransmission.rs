@@ -70,6 +70,10 @@ fn find(view: &View<'_>) -> Option<Sign> {
     );
     match (stepped, counted) {
         (true, true) => Sign::new(Confidence::Certain, format!("{steps}; {kernel}")),
+        // a thread may wait as long for a core
+        (true, false) if view.evidence.machine_busy => {
+            Sign::new(Confidence::Likely, steps).map(Sign::perhaps_ours)
+        }
         (true, false) => Sign::new(Confidence::Likely, steps),
         (false, true) => Sign::new(Confidence::Likely, kernel),
         (false, false) => None,
@@ -81,6 +85,26 @@ mod tests {
     use super::super::super::Evidence;
     use super::*;
     use crate::Measurement;
+
+    /// Steps of 200 ms are a sign of loss, unless threads waited for a core; the kernel's count is a
+    /// sign in any case.
+    #[test]
+    fn on_a_busy_machine_only_counted_losses_are_likely() {
+        let confidence = |retransmits, machine_busy| {
+            let mut measurement = Measurement::default();
+            let total = &mut measurement.total;
+            total.counts.succeeded = 1_000;
+            total.service.record_n(Nanos::from_millis(1), 980);
+            total.service.record_n(Nanos::from_millis(201), 20);
+            total.connections.retransmits = retransmits;
+            let evidence = Evidence { machine_busy, ..Evidence::new(&measurement) };
+            let sign = find(&View::new(&evidence)).unwrap();
+            (sign.confidence.id(), sign.evidence.contains("other programs used the cores"))
+        };
+        assert_eq!(confidence(0, false), ("likely", false));
+        assert_eq!(confidence(0, true), ("possible", true));
+        assert_eq!(confidence(20, true), ("certain", false));
+    }
 
     /// Our own TCP may have counted them.
     #[test]
