@@ -100,8 +100,10 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         let why = "a plan with journeys has only url: drop targets, urls_file and script";
         return Err(ParseError(why.to_owned()));
     }
-    let grpc = file.url.as_deref().and_then(http_url);
-    let (is_grpc, url) = (grpc.is_some(), grpc.or(file.url));
+    let steps = [&file.setup, &file.journey].into_iter().flatten();
+    let url = file.url.or_else(|| origin_of(steps.filter_map(first_url).next()?));
+    let grpc = url.as_deref().and_then(http_url);
+    let (is_grpc, url) = (grpc.is_some(), grpc.or(url));
     let (targets, login) = read_targets(file.targets, url, file.urls_file, files)?;
     let mut plan = PlanDraft::of(Plan::for_targets(targets));
     if is_grpc && journeys {
@@ -249,6 +251,23 @@ fn read_script(table: ScriptTable, files: &dyn FileSource) -> Result<ScriptPlan,
     let text = text.ok_or_else(|| place.fault("text", why))?;
     let name = name.unwrap_or_else(|| "script".to_owned());
     Ok(ScriptPlan { name, text, args: table.args.unwrap_or_default(), files: Vec::new() })
+}
+
+/// Returns the URL of the first step.
+fn first_url(steps: &toml::Value) -> Option<&str> {
+    match steps {
+        toml::Value::Array(all) => all.iter().find_map(first_url),
+        toml::Value::Table(step) => {
+            step.get("url").map_or_else(|| first_url(step.get("step")?), toml::Value::as_str)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the origin of a whole URL: the base of journeys whose plan has none.
+fn origin_of(url: &str) -> Option<String> {
+    let url = url::Url::parse(url).ok().filter(|url| ["http", "https"].contains(&url.scheme()))?;
+    Some(url.origin().ascii_serialization())
 }
 
 type Targets = (Vec<TargetPlan>, Option<Auth>);

@@ -281,6 +281,35 @@ fn wrong_files() {
 }
 
 #[test]
+fn a_think_time_needs_a_unit() {
+    for (value, typed) in [("300", "300"), ("0.5", "0.5"), ("'100..300'", "100")] {
+        let text = format!("version = 1\nurl = 'h'\n[load]\nthink = {value}");
+        let error = from_toml(&text, &NoFiles).unwrap_err().to_string();
+        let expected = format!("[load] think: \"{typed}\" has no unit: write {typed}ms");
+        assert!(error.contains(&expected), "{error}");
+    }
+}
+
+/// Steps with whole URLs need no URL of the plan; a first step with a path needs it.
+#[test]
+fn the_first_step_may_give_the_url() {
+    let plan = |first: &str| {
+        from_toml(
+            &format!(
+                "version = 1\n[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'a'\n\
+                 url = '{first}'\n[[journey.step]]\nname = 'b'\nurl = '/two'\n\
+                 json = {{ url = 'http://other/' }}"
+            ),
+            &NoFiles,
+        )
+    };
+    let journeys = plan("https://h:8443/one?x=1").unwrap().journeys.unwrap();
+    assert_eq!(journeys.base.as_str(), "https://h:8443/");
+    let error = plan("/one").unwrap_err().to_string();
+    assert!(error.starts_with("the plan has no URL: give `url"), "{error}");
+}
+
+#[test]
 fn a_body_without_a_method_is_a_post() {
     let method = |text: &str| from_toml(&format!("version = 1\nurl = 'h'\n{text}"), &files());
     let post = method("[request]\nbody = ''").unwrap();

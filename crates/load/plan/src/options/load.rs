@@ -164,7 +164,8 @@ const STAGES: PlanField = PlanField {
 /// Think time of sessions, if there are any: single calls of an open load have no user to think.
 const THINK: PlanField = PlanField {
     key: "load.think",
-    shape: Shape::Text,
+    // a number has no unit, which the grammar reports
+    shape: Shape::One,
     check: |text, _| parse_think(text).map(drop),
     read: |plan, _, value, inputs| {
         let mut think = Think::None;
