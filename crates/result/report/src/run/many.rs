@@ -49,7 +49,7 @@ fn document(runs: &[Named<'_>], read: Forms) -> Document {
     let note = Words::from("A difference between single runs may be noise: only ");
     let note = note
         .code("loadstone compare")
-        .plain(" says how large a difference must be to mean something.");
+        .plain(" shows whether a difference is larger than the noise.");
     page.add(Forms::ALL, [Block::Table(table(runs)), say(Voice::Note, note)]);
     for run in runs.iter().filter(|run| !run.report.findings.is_empty()) {
         page.add(Forms::MARKDOWN, [heading(self::name(run))]);
