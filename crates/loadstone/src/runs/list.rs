@@ -107,14 +107,17 @@ fn state(entry: &ListEntry) -> String {
 
 fn result(entry: &ListEntry) -> String {
     if let Some(run) = &entry.headline {
-        let p99 = show::duration(Nanos::from_secs_f64(run.p99_s));
+        let p99 = match run.has_times() {
+            true => format!(", p99 {}", show::duration(Nanos::from_secs_f64(run.p99_s))),
+            false => String::new(),
+        };
         let failed = match run.failure_share > 0.0 {
             true => format!(", {} failed", show::share(run.failure_share)),
             false => String::new(),
         };
         let conduct = entry.conduct.filter(|conduct| !conduct.is_good());
         let conduct = conduct.map_or(String::new(), |conduct| format!("{}: ", conduct.word()));
-        return format!("{conduct}{}, p99 {p99}{failed}", show::rate(run.throughput_per_s));
+        return format!("{conduct}{}{p99}{failed}", show::rate(run.throughput_per_s));
     }
     if let Some(judgement) = entry.judgement {
         return judgement.id().replace('-', " ");

@@ -50,12 +50,18 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if args.dry_run {
         return foreign::dry_run(&plan, &args.log);
     }
-    let text = plan::to_toml(&plan, plan::Secrets::Shown);
+    let text = brief(&plan);
     files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
         crate::say(&summary);
     }
     Ok(Code::Done)
+}
+
+/// Renders the plan without default values, unless it is a long list of requests.
+pub(super) fn brief(plan: &Plan) -> String {
+    let whole = plan::to_toml(plan, plan::Secrets::Shown);
+    plan::to_brief_toml(&whole).unwrap_or(whole)
 }
 
 /// Returns the plan of a log, with its description.

@@ -178,7 +178,7 @@ impl Scripted {
         if args.dry_run {
             return dry_run(&self.plan, &args.log);
         }
-        let toml = plan::to_toml(&self.plan, plan::Secrets::Shown);
+        let toml = super::access_log::brief(&self.plan);
         let head = match why {
             "" => String::new(),
             why => format!("# The scripts of the collection are run{why}.\n"),

@@ -219,6 +219,11 @@ pub struct Headline {
 }
 
 impl Headline {
+    /// Returns whether a call succeeded: otherwise there are no response times.
+    pub fn has_times(&self) -> bool {
+        self.max_s > 0.0
+    }
+
     pub fn of(measurement: &Measurement, state: State) -> Headline {
         let total = &measurement.total;
         let response = total.response().summary();

@@ -143,7 +143,7 @@ type Histories<'a> = BTreeMap<&'a str, Vec<(f64, f64)>>;
 fn histories(all: &[ListEntry]) -> Histories<'_> {
     let mut histories: Histories<'_> = BTreeMap::new();
     for entry in all {
-        if let Some(headline) = &entry.headline {
+        if let Some(headline) = entry.headline.as_ref().filter(|it| it.has_times()) {
             let point = (entry.started_unix_s, headline.p99_s);
             histories.entry(&entry.name).or_default().push(point);
         }
@@ -248,12 +248,17 @@ fn outcome(entry: &ListEntry) -> (&'static str, String) {
 }
 
 fn figures(headline: &Headline) -> Markup {
-    let time = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds.max(0.0)));
+    // an absent time is sorted before the shortest
+    let time = |seconds: f64| match headline.has_times() {
+        true => (seconds.to_string(), show::duration(Nanos::from_secs_f64(seconds.max(0.0)))),
+        false => (String::new(), "-".to_owned()),
+    };
+    let figure = |value: f64, text: String| (value.to_string(), text);
     let cells = [
-        (headline.throughput_per_s, show::rate(headline.throughput_per_s)),
-        (headline.p50_s, time(headline.p50_s)),
-        (headline.p99_s, time(headline.p99_s)),
-        (headline.failure_share, show::share(headline.failure_share)),
+        figure(headline.throughput_per_s, show::rate(headline.throughput_per_s)),
+        time(headline.p50_s),
+        time(headline.p99_s),
+        figure(headline.failure_share, show::share(headline.failure_share)),
     ];
     html! {
         @for (head, (value, text)) in FIGURES.iter().zip(cells) {
