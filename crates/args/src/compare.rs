@@ -22,7 +22,7 @@ use units::Nanos;
 /// --repeat 4).
 ///
 /// One URL over two or three protocols, --http 1.1,2,3, is measured in the same way, with the same
-/// number of calls in flight over each, and each is held against the first; HTTP/2 and HTTP/3 use
+/// number of calls in flight over each, and each is compared with the first; HTTP/2 and HTTP/3 use
 /// --streams per connection.
 ///
 /// All other options are those of run: see loadstone run --help.

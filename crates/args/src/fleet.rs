@@ -51,7 +51,7 @@ pub struct FleetTrustArgs {
     /// Trust server certificates of this authority (PEM)
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// Client certificate, if the server asks for one (PEM); with --key
+    /// Client certificate, if the server requests one (PEM); with --key
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
     /// Key of --cert (PEM)
@@ -89,7 +89,7 @@ impl FleetDoorArgs {
 /// Work that the agents share.
 #[derive(Args, Debug)]
 struct FleetWorkArgs {
-    /// When an agent is lost: stop the run, go on without it, or share its part of an open load among
+    /// When an agent is lost: stop the run, continue without it, or share its part of an open load among
     /// the others [default: stop with fewer than 20 agents, else continue]
     #[arg(long, value_name = "WHAT", value_parser = on_loss())]
     on_agent_loss: Option<OnLoss>,

@@ -75,7 +75,7 @@ pub struct NetpathArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum NetpathCommand {
-    /// Measure what a path really does on this machine, in about ten seconds
+    /// Measure the actual effect of a path on this machine, in about ten seconds
     Check,
     /// List the named profiles
     Profiles,

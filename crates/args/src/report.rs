@@ -11,7 +11,7 @@ const RESULTS_MAX: usize = 18;
 ///
 /// A result is named by its id, such as run-12, by a tag, or as last or last~1, the one before; or it
 /// is a file: one that loadstone runs export wrote, or a record in JSON, which needs no store. Several
-/// of one kind are put side by side.
+/// of one kind are shown side by side.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:

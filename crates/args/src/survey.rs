@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Identify the software of a list of servers, with a few requests to each
 ///
-/// Servers are identified by what they say about themselves and by how they respond to harmless
+/// Servers are identified by their response fields and by their responses to harmless
 /// oddities. Only for servers that you own; addresses of others need --yes-i-may and get one plain
 /// request each.
 #[derive(Args, Clone, Debug)]

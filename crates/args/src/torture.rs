@@ -16,7 +16,7 @@ use torture::judge::Severity;
 use units::{Nanos, ParseError, Rate};
 use url::Url;
 
-/// Test what a server does with hostile and broken input
+/// Test how a server handles hostile and broken input
 ///
 /// Each case cites its source, states which responses conform, and shows the bytes, so that anyone
 /// can send them again. Only test servers that you own or may test: loopback is always allowed, a
@@ -79,7 +79,7 @@ pub struct TortureWhat {
     /// instance from loadstone workload crawl URL
     #[arg(long, value_name = "FILE|-")]
     pub pages: Option<String>,
-    /// A page of 16 MiB or more, to see what the server does when its response is not read
+    /// A page of 16 MiB or more, to test the server with a response that is not read
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub big: Option<String>,
     /// A file of this machine that the server must not serve, to see whether a path can leave its
@@ -95,7 +95,7 @@ pub struct TortureWhat {
     /// Also run the stress cases: many slow connections, overload
     #[arg(long)]
     pub press: bool,
-    /// Do not shrink failing random data, and do not search for what made the server fail
+    /// Do not shrink failing random data, and do not search for the cause of a server failure
     #[arg(long)]
     pub no_shrink: bool,
     /// Judge the impact on well-behaved clients even if the idle server is noisy
@@ -317,7 +317,7 @@ pub struct TortureOutputs {
     #[arg(long, value_name = "SEVERITY", default_value = "high", value_parser = severity,
         conflicts_with = "report_only")]
     pub fail_on: Severity,
-    /// Exit with code 0 whatever is found
+    /// Exit with code 0 regardless of findings
     #[arg(long)]
     pub report_only: bool,
     #[command(flatten)]
@@ -388,7 +388,7 @@ pub struct TortureDiff {
     /// Write the difference as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     pub md: Option<PathBuf>,
-    /// Print what is worse and the summary only
+    /// Print only worse cases and the summary
     #[arg(short = 'q', long)]
     pub quiet: bool,
     #[command(flatten)]

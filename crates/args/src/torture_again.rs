@@ -74,7 +74,7 @@ pub struct EmitArgs {
     /// The form to print
     #[arg(long = "as", value_name = "sh|curl|nc|rust-test|pcap|case", value_parser = ["sh", "curl", "nc", "rust-test", "pcap", "case"])]
     pub form: String,
-    /// Print what the failure was shrunk to, if it was
+    /// Print the shrunk form of the failure, if there is one
     #[arg(long)]
     pub shrunk: bool,
     /// The id of a case (--as case)

@@ -151,7 +151,7 @@ pub enum AuditCommand {
         /// The audit log [default: that of this user]
         file: Option<PathBuf>,
     },
-    /// Print what was done, one line each
+    /// Print the recorded actions, one line each
     Show {
         /// The audit log [default: that of this user]
         file: Option<PathBuf>,

@@ -178,7 +178,7 @@ pub struct SequenceArgs {
     /// SURGE: requests for the most popular file [default: ten times the number of files]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N")]
     pub top_count: Option<u64>,
-    /// SURGE: what popularity is matched to: the sizes in each group, or Pareto's law over all
+    /// SURGE: target of the popularity match: the sizes in each group, or Pareto's law over all
     #[arg(long, value_name = "LAW")]
     pub matching: Option<MatchingArg>,
     /// SURGE: pause of a user between two pages; for sessions
@@ -640,7 +640,7 @@ pub struct VerifyArgs {
     /// SURGE: requests for the most popular file [default: ten times the number of files]
     #[arg(long, value_parser = parse::count::<u64>, value_name = "N")]
     pub top_count: Option<u64>,
-    /// SURGE: what popularity is matched to [default: groups]
+    /// SURGE: target of the popularity match [default: groups]
     #[arg(long, value_name = "LAW")]
     pub matching: Option<MatchingArg>,
     /// The seed of the model's own files and requests
@@ -652,7 +652,7 @@ pub struct VerifyArgs {
     /// Write the result as an HTML page, with its plots
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print what does not fit, and the total
+    /// Print only misfits and the total
     #[arg(short = 'q', long)]
     pub quiet: bool,
 }
