@@ -31,7 +31,7 @@ const STEPS: &[Step] = &[
     }),
     ("deny", |root| {
         if let licenses::Advisories::NotLookedUp(why) = licenses::run(root)? {
-            NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(format!("not done: {why}"));
+            NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(format!("skipped: {why}"));
         }
         Ok(())
     }),
@@ -105,8 +105,8 @@ const SLOW: [&str; 5] = ["features", "fleet", "live", "pages", "store"];
 const EVERYWHERE: [&str; 2] = ["--workspace", "--no-fail-fast"];
 
 const ESTIMATE: &str = "\
-xtask: all tests on the dev profile, and beside them those of the faces, of Lua and of torture on the
-xtask: release profile; from an empty build folder on two cores about 35 minutes, most of it compiling";
+xtask: all tests in the dev profile, concurrently with those of the faces, of Lua and of torture on the
+xtask: release profile; an empty build folder takes about 35 minutes on two cores, mostly compiling";
 
 fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     packages::install()?;
@@ -130,7 +130,7 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     };
     let slow = || vec![run_lane(&mut tests_named(root, args, &SLOW), shell::run_kept)];
     for name in tried_again::repeat(lanes(others, [&slow, &|| aside(root, args)]))? {
-        let note = format!("{name} failed beside other tests and passed alone: find its race");
+        let note = format!("{name} failed alongside other tests and passed alone: find its race");
         eprintln!("xtask: {note}");
         NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
@@ -171,7 +171,7 @@ fn lanes(first: impl FnOnce() -> Vec<Ended>, others: [Lane<'_>; 2]) -> Vec<Ended
         let mut all = first();
         for lane in others {
             let broke_off =
-                |_| vec![Ended::before_tests(Err(anyhow::anyhow!("a lane of tests broke off")))];
+                |_| vec![Ended::before_tests(Err(anyhow::anyhow!("a lane of tests panicked")))];
             all.extend(lane.join().unwrap_or_else(broke_off));
         }
         all
@@ -188,7 +188,7 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
     std::thread::scope(|scope| {
         let release = scope.spawn(move || shell::run(&mut release));
         let dev = shell::run(&mut dev);
-        let release = release.join().map_err(|_| anyhow::anyhow!("the release build broke off"))?;
+        let release = release.join().map_err(|_| anyhow::anyhow!("the release build panicked"))?;
         dev.and(release)
     })
 }
@@ -204,7 +204,7 @@ fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
     let rust = rust.filter(|path| path.extension().is_some_and(|end| end == "rs"));
     let names = rust.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     let names: Vec<String> = names.collect();
-    anyhow::ensure!(!names.is_empty(), "{} has no program of tests", folder.display());
+    anyhow::ensure!(!names.is_empty(), "{} has no test binary", folder.display());
     Ok(names)
 }
 

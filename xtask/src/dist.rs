@@ -133,7 +133,7 @@ fn build(root: &Path, fixed: bool) -> anyhow::Result<PathBuf> {
 fn hold_linkage(binary: &Path, dynamic: bool) -> anyhow::Result<()> {
     let bytes = std::fs::read(binary).with_context(|| format!("reading {}", binary.display()))?;
     let found = elf::asks_for_loader(&bytes)
-        .with_context(|| format!("{} is no 64-bit ELF file", binary.display()))?;
+        .with_context(|| format!("{} is not a 64-bit ELF file", binary.display()))?;
     match (dynamic, found) {
         (true, false) => bail!("{} is static; give it as --static", binary.display()),
         (false, true) => {

@@ -50,7 +50,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
                 return Err(shell::Missing(text.to_owned()).into());
             }
             if !targets.contains(target) {
-                bail!("no fuzz target {target}: there are {}", targets.join(", "));
+                bail!("no fuzz target {target}; known: {}", targets.join(", "));
             }
             let seed = seed.map(|seed| format!("-seed={seed}"));
             shell::run(fuzz(root, target).args(seed))
@@ -70,8 +70,8 @@ fn smoke(root: &Path, targets: &[String], seconds: u32) -> anyhow::Result<()> {
         let limit = format!("-max_total_time={seconds}");
         let ran = shell::run(fuzz(root, target).args([limit.as_str(), "-seed=1"]));
         match (target == ALARM, ran) {
-            (true, Ok(())) => bail!("the target {ALARM} found nothing: findings would go unseen"),
-            (true, Err(_)) => println!("fuzz: {ALARM} rang, as it must"),
+            (true, Ok(())) => bail!("the target {ALARM} found nothing: findings would be missed"),
+            (true, Err(_)) => println!("fuzz: {ALARM} failed, as it must"),
             (false, ran) => ran?,
         }
     }
@@ -100,7 +100,7 @@ fn replay(root: &Path) -> anyhow::Result<()> {
     let listed = shell::output(test().args(["--", "--list"]))?;
     let count = listed.lines().filter(|line| line.ends_with(": test")).count();
     if count == 0 {
-        bail!("no test with `{REPLAY}` in its name: nothing replays a corpus");
+        bail!("no test with `{REPLAY}` in its name: no test replays a corpus");
     }
     shell::run(&mut test())?;
     println!("fuzz: {count} corpus tests replayed, nothing was fuzzed");

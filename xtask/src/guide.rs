@@ -252,7 +252,7 @@ impl<'a> Stage<'a> {
         let (mut code, mut output) = self.output_of(shown)?;
         let mut tries = if self.check { 0 } else { TRIES };
         while shown.allows(code) && !shown.may_be_shown(code, &output) && tries > 0 {
-            eprintln!("  INVALID on this machine just now: once more");
+            eprintln!("  INVALID on this machine: repeating");
             std::thread::sleep(PAUSE);
             (code, output) = self.output_of(shown)?;
             tries -= 1;
@@ -260,7 +260,7 @@ impl<'a> Stage<'a> {
         if !shown.allows(code) {
             self.faults.push(format!("{command:?} ended with {code}, not {}", shown.code));
         } else if !self.check && !shown.may_be_shown(code, &output) {
-            let why = "the page does not ask for that; generate it on a quieter machine";
+            let why = "the page does not expect that; generate it on a quieter machine";
             self.faults.push(format!("{command:?} is INVALID ({code}): {why}"));
         }
         let home = self.folder.path().to_string_lossy();

@@ -53,12 +53,12 @@ fn figure(root: &Path, page: &Path) -> anyhow::Result<()> {
         let (_, after) = rest.split_once("```\n")?;
         Some((name, after))
     });
-    let (name, after) = parts.context("the mark of a figure has no block of text behind it")?;
+    let (name, after) = parts.context("the mark of a figure has no text block after it")?;
     let mut cargo = shell::cargo();
     cargo.current_dir(root).args(["run", "-q", "-p", "sim", "--locked", "--example", name]);
     let made = cargo.output().context("cannot start cargo")?;
     anyhow::ensure!(made.status.success(), "the example {name} ended with {}", made.status);
-    let made = String::from_utf8(made.stdout).context("the figure is no text")?;
+    let made = String::from_utf8(made.stdout).context("the figure is not text")?;
     let page_now = format!("{before}{FIGURE}{name} -->\n```text\n{made}```\n{after}");
     std::fs::write(page, page_now).context("writing the page")
 }

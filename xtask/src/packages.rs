@@ -88,7 +88,7 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     let _kept = KeptFromStarting::new(power)?;
     if let Err(error) = update(power) {
         // outdated lists show as an installation error
-        eprintln!("xtask: {error:#}; going on with the lists that are there");
+        eprintln!("xtask: {error:#}; continuing with the existing lists");
     }
     let mut install = power.command("apt-get");
     install.args(LOCK);
@@ -107,7 +107,7 @@ fn update(power: Power) -> anyhow::Result<()> {
     for pause in UPDATE_PAUSES {
         match once() {
             Ok(()) => return Ok(()),
-            Err(error) => eprintln!("xtask: {error:#}; again in {} s", pause.as_secs()),
+            Err(error) => eprintln!("xtask: {error:#}; retrying in {} s", pause.as_secs()),
         }
         std::thread::sleep(pause);
     }
@@ -193,7 +193,7 @@ impl Drop for KeptFromStarting {
         if let Some(power) = self.power
             && let Err(error) = shell::run(power.command("rm").args(["-f", POLICY]))
         {
-            eprintln!("xtask: {POLICY} is still there and keeps servers from starting: {error:#}");
+            eprintln!("xtask: {POLICY} still exists and prevents servers from starting: {error:#}");
         }
     }
 }

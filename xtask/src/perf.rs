@@ -84,7 +84,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         if figures.get(&case).is_some_and(|&figure| has_grown(per_call, figure)) {
             grown.push(case.clone());
         } else if !options.accept && !figures.contains_key(&case) {
-            bail!("{case} has no figure in {FIGURES}: say --accept to write {per_call:.1}");
+            bail!("{case} has no figure in {FIGURES}: use --accept to write {per_call:.1}");
         }
         if options.accept {
             figures.insert(case, per_call);
@@ -150,7 +150,7 @@ fn total(text: &str) -> Option<u64> {
 fn per_call(few: (u64, u64), many: (u64, u64)) -> anyhow::Result<f64> {
     let more = many.1.checked_sub(few.1).filter(|more| *more > 0);
     let more =
-        more.context("the longer run needed no more instructions: does it make its calls?")?;
+        more.context("the longer run needed no additional instructions: does it make its calls?")?;
     Ok(more as f64 / (many.0 - few.0) as f64)
 }
 

@@ -32,7 +32,7 @@ const OPEN: &str = "unreleased";
 /// failure are reverted.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let version = &options.version;
-    ensure!(is_version(version), "{version:?} is no version: write it as 1.2.3 or 1.2.3-rc.1");
+    ensure!(is_version(version), "{version:?} is not a version: write it as 1.2.3 or 1.2.3-rc.1");
     let path = root.join(CHANGELOG);
     let changelog = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let section = Section::of(&changelog, version)?;
@@ -116,9 +116,9 @@ fn is_day(text: &str) -> bool {
 /// Checks that the release matches the commit, and that no tag moves.
 fn hold_repository(root: &Path, tag: &str) -> anyhow::Result<()> {
     let status = git(root, &["status", "--porcelain"])?;
-    ensure!(status.is_empty(), "something is not committed:\n{status}commit it first");
+    ensure!(status.is_empty(), "uncommitted changes:\n{status}commit them first");
     let taken = git(root, &["tag", "--list", tag])?;
-    ensure!(taken.is_empty(), "the tag {tag} is there already");
+    ensure!(taken.is_empty(), "the tag {tag} exists already");
     Ok(())
 }
 

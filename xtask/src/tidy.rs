@@ -95,7 +95,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         println!("{finding}");
     }
     if !found.is_empty() {
-        bail!("tidy: {} to put right", found.len());
+        bail!("tidy: {} to fix", found.len());
     }
     println!("tidy: {} files, nothing found", tree.texts().count());
     Ok(())

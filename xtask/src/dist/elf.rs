@@ -70,7 +70,7 @@ fn depends_in(headers: &str) -> anyhow::Result<String> {
             | "libdl.so.2"
             | "librt.so.1"
             | "ld-linux-x86-64.so.2" => {}
-            other => bail!("the binary needs {other}, which no package here is known to bring"),
+            other => bail!("the binary needs {other}, which no known package contains"),
         }
     }
     let version = |word: &str| -> Option<(u32, u32)> {

@@ -95,7 +95,8 @@ fn blob(layout: &Path, bytes: &[u8], kind: &str) -> anyhow::Result<Value> {
 /// Formats seconds since 1970 as RFC 3339, by the civil calendar (days to date after Howard
 /// Hinnant's `civil_from_days`).
 fn created(date: &str) -> anyhow::Result<String> {
-    let seconds: i64 = date.parse().with_context(|| format!("{date:?} are no seconds"))?;
+    let seconds: i64 =
+        date.parse().with_context(|| format!("{date:?} is not a number of seconds"))?;
     let days = seconds.div_euclid(86_400);
     let rest = seconds.rem_euclid(86_400);
     let days = days + 719_468;

@@ -83,7 +83,7 @@ impl Page {
     /// Fails for an invalid mark, an unclosed fence, a file without its block.
     pub(super) fn parse(text: &str) -> anyhow::Result<Page> {
         if text.contains("{site}") {
-            bail!("{{site}} is nothing that a reader could type: write http://{SITE}");
+            bail!("{{site}} cannot be typed by a reader: write http://{SITE}");
         }
         let mut pieces = Vec::new();
         let mut lines = text.lines().enumerate().peekable();
@@ -206,11 +206,11 @@ fn mark(line: &str) -> anyhow::Result<Option<Mark>> {
             let code = match &more[usize::from(invalid)..] {
                 [] => 0,
                 ["exit", code] => code.parse().context("not an exit code")?,
-                _ => bail!("{head:?} is no mark"),
+                _ => bail!("{head:?} is not a mark"),
             };
             Mark::Output(Shown { command: tail, errors: kind == "output+err", code, invalid })
         }
-        _ => bail!("{head:?} is no mark"),
+        _ => bail!("{head:?} is not a mark"),
     }))
 }
 

@@ -51,7 +51,7 @@ pub(super) fn section(binary: &Path, minutes: u32) -> anyhow::Result<String> {
         .with_context(|| format!("netpath ended with {}: {errors}", ran.status))?;
     let from = (rows.len() as f64 * SETTLING) as usize;
     let Some(((first, last), _)) = halves(&rows[from..]).zip(rows.last()) else {
-        bail!("too few looks at the process: {}", rows.len());
+        bail!("too few readings of the process: {}", rows.len());
     };
     ensure!(
         last.resident_kib <= first.resident_kib + SLACK_KIB
@@ -86,7 +86,7 @@ fn watch(mut child: Child, span: Duration) -> anyhow::Result<(Vec<Held>, Child)>
     while child.try_wait()?.is_none() {
         if start.elapsed() > span + Duration::from_secs(60) {
             child.kill()?;
-            bail!("it has not ended a minute after its time");
+            bail!("it has not ended one minute after its duration");
         }
         rows.extend(look(child.id()));
         std::thread::sleep(Duration::from_secs(1));

@@ -66,10 +66,10 @@ fn an_invalid_release_is_refused_without_changes() {
     let folder = repository();
     let root = folder.path();
     for (version, found) in [
-        ("v0.2.0", "\"v0.2.0\" is no version: write it as 1.2.3"),
-        ("0.02.0", "is no version"),
-        ("0.2", "is no version"),
-        ("0.2.0-", "is no version"),
+        ("v0.2.0", "\"v0.2.0\" is not a version: write it as 1.2.3"),
+        ("0.02.0", "is not a version"),
+        ("0.2", "is not a version"),
+        ("0.2.0-", "is not a version"),
         ("0.3.0", "CHANGELOG.md has no heading `## [0.3.0] - unreleased`: write one"),
         ("0.1.0", "CHANGELOG.md: 0.1.0 was released on 2026-01-02"),
     ] {
@@ -79,10 +79,10 @@ fn an_invalid_release_is_refused_without_changes() {
     let day = Options { date: Some("23.11.2026".into()), ..options("0.2.0") };
     assert!(refused(root, &day).contains("\"23.11.2026\" is not a date"));
     git(root, &["tag", "v0.2.0"]).unwrap();
-    assert!(refused(root, &options("0.2.0")).contains("the tag v0.2.0 is there already"));
+    assert!(refused(root, &options("0.2.0")).contains("the tag v0.2.0 exists already"));
     std::fs::write(root.join("one/src/lib.rs"), "//! Half done.\n").unwrap();
     let why = refused(root, &options("0.2.0"));
-    assert!(why.contains("something is not committed:\n M one/src/lib.rs"), "{why}");
+    assert!(why.contains("uncommitted changes:\n M one/src/lib.rs"), "{why}");
 }
 
 #[test]
