@@ -5,7 +5,7 @@ use crate::callbacks::{self, CallbackState, LateFrame, ResponseNews};
 use crate::code::{CANCEL, MALFORMED, NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, section};
 use crate::memory::Memory;
 use crate::request::Request;
-use crate::stream::{OutstandingStream, ReleasedMessage, StreamFacts};
+use crate::stream::{KeptFields, OutstandingStream, ReleasedMessage, StreamFacts};
 use crate::{FRAME_AT_FIRST, FRAME_HEADER, STREAMS_AT_FIRST, SessionSettings, TABLE_AT_FIRST};
 use libnghttp2_sys as ng;
 use sample::{Http2Facts, http2_code_name as code_name};
@@ -51,7 +51,12 @@ pub struct Session {
     /// The fields of the request that was asked last, and their text, which they point into.
     fields: Vec<ng::nghttp2_nv>,
     fields_of: Option<Arc<[u8]>>,
+    /// Memory for fields of responses, at most [`SPARES_MAX`].
+    spare: Vec<Box<KeptFields>>,
 }
+
+/// Maximum number of responses whose memory for fields is reused.
+const SPARES_MAX: usize = 128;
 
 // SAFETY: a session of the library may be used from any one thread at a time, and it is owned here
 unsafe impl Send for Session {}
@@ -173,6 +178,7 @@ impl Session {
             uploads: false,
             fields: Vec::new(),
             fields_of: None,
+            spare: Vec::new(),
         };
         session.announce(settings);
         session
@@ -273,7 +279,7 @@ impl Session {
         if self.prioritises {
             self.send_priority(id, request);
         }
-        let mut stream = OutstandingStream::new(id, body);
+        let mut stream = OutstandingStream::new(id, body).keeping_in(self.spare.pop());
         if request.is_paced() {
             stream.hold_messages();
         }
@@ -553,10 +559,20 @@ impl Session {
             let by_peer = stream.reset.is_some() || state.going_away && code == REFUSED_STREAM;
             let refused = by_peer && code == REFUSED_STREAM;
             state.facts.refused += u64::from(refused);
-            self.done = stream;
+            self.finish(stream);
             return Some(Gone { place, code, refused, by_peer });
         }
         None
+    }
+
+    /// Keeps the stream that is done, in place of the previous one.
+    fn finish(&mut self, stream: OutstandingStream) {
+        let before = std::mem::replace(&mut self.done, stream);
+        if let Some(kept) = before.into_kept()
+            && self.spare.len() < SPARES_MAX
+        {
+            self.spare.push(kept);
+        }
     }
 
     /// Returns whether [`Session::take_part`] has a part.
@@ -574,7 +590,7 @@ impl Session {
             return Some(Part { place, body, done: false });
         }
         if done && let Some(stream) = state.remove(place) {
-            self.done = stream;
+            self.finish(stream);
             if !self.done.body_left().is_empty() || self.done.is_held() {
                 // the response is complete: the peer does not want the rest of the request
                 self.reset(id, NO_ERROR);

@@ -38,7 +38,7 @@ pub(crate) struct OutstandingStream {
 
 /// Fields of a response.
 #[derive(Debug, Default)]
-struct KeptFields {
+pub(crate) struct KeptFields {
     /// Head of the final response in the form of HTTP/1, if heads are kept.
     head: Vec<u8>,
     /// Trailers in the same form.
@@ -51,6 +51,8 @@ struct KeptFields {
 /// field.
 const HEAD_RESERVED: usize = 256;
 const TRAILERS_RESERVED: usize = 64;
+/// Maximum size of a head or of trailers whose memory is reused.
+const REUSED_MAX: usize = 4 << 10;
 
 fn reserve_first(buffer: &mut Vec<u8>, bytes: usize) {
     if buffer.capacity() == 0 {
@@ -113,6 +115,20 @@ impl OutstandingStream {
             Box::new(UnsentRequest { body: Some(body.clone()), ..UnsentRequest::default() })
         });
         OutstandingStream { id, unsent, ..OutstandingStream::default() }
+    }
+
+    /// Uses the memory of another stream for the fields of its response.
+    pub(crate) fn keeping_in(self, kept: Option<Box<KeptFields>>) -> OutstandingStream {
+        OutstandingStream { kept, ..self }
+    }
+
+    /// Returns the memory for fields, emptied, unless it is large.
+    pub(crate) fn into_kept(self) -> Option<Box<KeptFields>> {
+        let mut kept = self.kept?;
+        let fields = [&mut kept.head, &mut kept.trailers, &mut kept.timings];
+        let small = fields.iter().all(|field| field.capacity() <= REUSED_MAX);
+        fields.into_iter().for_each(Vec::clear);
+        small.then_some(kept)
     }
 
     /// Keeps the text of a request that was not sent at once for the life of the stream.

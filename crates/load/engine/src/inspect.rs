@@ -118,9 +118,12 @@ impl StreamReader {
         }
     }
 
-    /// Begins a body after this head.
-    fn begin(&mut self, head: &[u8]) {
-        if let StreamReader::Messages { has_encoding, .. } = self {
+    /// Searches the head for the encoding once a message is marked as compressed.
+    fn note_encoding(&mut self, head: &[u8]) {
+        if let StreamReader::Messages { reader, has_encoding } = self
+            && reader.is_compressed()
+            && !*has_encoding
+        {
             let encoding = fields::find(head, "grpc-encoding");
             *has_encoding = encoding.is_some_and(|name| !name.eq_ignore_ascii_case(b"identity"));
         }
@@ -147,7 +150,8 @@ pub(crate) struct Inspect {
     decoder: Option<Decoder>,
     broken: bool,
     decoded: u64,
-    sha256: Sha256,
+    /// `None` before the first byte.
+    sha256: Option<Sha256>,
     hashing: Hashing,
     /// The body so far if it must be searched; otherwise scratch memory for one piece.
     kept: Vec<u8>,
@@ -165,7 +169,7 @@ impl Inspect {
         self.decoder = None;
         self.broken = false;
         self.decoded = 0;
-        self.sha256 = Sha256::new();
+        self.sha256 = None;
         self.hashing = Hashing::None;
         self.kept.clear();
         self.equal = true;
@@ -213,9 +217,6 @@ impl Inspect {
     pub(crate) fn take(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
         if !self.begun {
             self.begun = true;
-            if let Some(reader) = &mut self.events {
-                reader.begin(head);
-            }
             let encoding = if test.decode { fields::content_encoding(head) } else { None };
             if let Some(encoding) = encoding {
                 self.decoder = Decoder::for_encoding(&encoding);
@@ -229,6 +230,7 @@ impl Inspect {
             }
             if let Some(reader) = &mut self.events {
                 self.fresh += reader.push(piece);
+                reader.note_encoding(head);
             }
             self.decoded += piece.len() as u64;
             return;
@@ -246,6 +248,9 @@ impl Inspect {
             }
             self.absorb(test, from);
         }
+        if let Some(reader) = &mut self.events {
+            reader.note_encoding(head);
+        }
     }
 
     fn absorb(&mut self, test: &BodyTest, from: usize) {
@@ -257,7 +262,7 @@ impl Inspect {
             self.hashing.add(fresh, false);
         }
         match &test.rule {
-            Some(BodyRule::Sha256(_)) => self.sha256.update(fresh),
+            Some(BodyRule::Sha256(_)) => self.sha256.get_or_insert_default().update(fresh),
             Some(BodyRule::Exact(wanted)) => {
                 let at = usize::try_from(self.decoded).unwrap_or(usize::MAX);
                 let here = wanted.get(at..at.saturating_add(fresh.len()));
@@ -297,7 +302,7 @@ impl Inspect {
             None => true,
             Some(BodyRule::Exact(wanted)) => self.equal && self.decoded == wanted.len() as u64,
             Some(BodyRule::Sha256(wanted)) => {
-                let sum = std::mem::take(&mut self.sha256).finalize();
+                let sum = self.sha256.take().unwrap_or_default().finalize();
                 sum.as_slice() == wanted
             }
             Some(BodyRule::Contains(text)) => {

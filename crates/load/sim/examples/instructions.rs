@@ -1,14 +1,15 @@
 //! Runs N calls of the production worker against canned responses: the difference between two N,
 //! under callgrind, is the cost of a call in instructions. `cargo xtask perf` does this.
 //!
-//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|list|journey|templates|messages|http2_N|http3_N]
+//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|list|journey|templates|messages|http2_N|http3_N|post_N|grpc_N]
 //!
-//! `http2_10` is HTTP/2 with ten streams on each of ten connections.
+//! `http2_10` is HTTP/2 with ten streams on each of ten connections; `post_10` and `grpc_10` are
+//! POSTs and calls of gRPC with messages of 64 bytes over HTTP/2.
 
 use plan::HttpVersion;
 use sim::{
-    CannedResponse, CannedSteps, Keep, calls_against, calls_over_streams, canned_journey,
-    canned_list, canned_messages,
+    CannedKind, CannedResponse, CannedSteps, Keep, calls_against, calls_of_kind, calls_over_streams,
+    canned_journey, canned_list, canned_messages,
 };
 
 fn main() {
@@ -42,6 +43,12 @@ fn main() {
         _ => CannedResponse::Plain,
     };
     let streams = |name: &str| kind.strip_prefix(name).and_then(|count| count.parse().ok());
+    for (name, kind) in [("post_", CannedKind::Post), ("grpc_", CannedKind::Grpc)] {
+        if let Some(count) = streams(name) {
+            calls_of_kind(calls, HttpVersion::Http2, (kind, count), &mut keep);
+            return assert_eq!(keep.total.counts.succeeded, calls);
+        }
+    }
     match (streams("http2_"), streams("http3_")) {
         (Some(count), _) => calls_over_streams(calls, HttpVersion::Http2, count, &mut keep),
         (_, Some(count)) => calls_over_streams(calls, HttpVersion::Http3, count, &mut keep),

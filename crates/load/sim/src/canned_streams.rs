@@ -27,6 +27,28 @@ const FIELDS_HTTP2: &[u8] = b"\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
 const FIELDS_HTTP3: &[u8] = b"\0\0\xd9\xf5\x54\x0213";
 const CONTENT: &[u8] = b"Hello, world!";
 
+/// `:status: 200` and `content-type: application/grpc`, as literals.
+const FIELDS_GRPC: &[u8] = b"\x88\x0f\x10\x10application/grpc";
+/// `grpc-status: 0`.
+const TRAILERS_GRPC: &[u8] = b"\x00\x0bgrpc-status\x010";
+/// Message of gRPC with 64 bytes, after its prefix.
+const MESSAGE: [u8; 69] = {
+    let mut message = [b'x'; 69];
+    (message[0], message[1], message[2], message[3], message[4]) = (0, 0, 0, 0, 64);
+    message
+};
+
+/// Kind of the calls over HTTP/2 or HTTP/3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CannedKind {
+    /// A GET of 13 bytes.
+    Get,
+    /// A POST of a message of 69 bytes, answered with 69 bytes.
+    Post,
+    /// The same as a call of gRPC, with its status in the trailers.
+    Grpc,
+}
+
 /// Received, unanswered data of a connection.
 #[derive(Debug, Default)]
 struct ResponseLane {
@@ -41,6 +63,7 @@ struct ResponseLane {
 #[derive(Debug)]
 struct CannedStreams {
     version: HttpVersion,
+    kind: CannedKind,
     now: Nanos,
     lanes: Vec<ResponseLane>,
     pending: Vec<Slot>,
@@ -48,7 +71,15 @@ struct CannedStreams {
 
 impl ResponseLane {
     /// Answers every request with complete fields.
-    fn read_http2(&mut self, bytes: &[u8]) {
+    fn read_http2(&mut self, kind: CannedKind, bytes: &[u8]) {
+        const DATA: u8 = 0;
+        let frames: &[(u8, u8, &[u8])] = match kind {
+            CannedKind::Get => &[(HEADERS, 4, FIELDS_HTTP2), (DATA, 1, CONTENT)],
+            CannedKind::Post => &[(HEADERS, 4, FIELDS_GRPC), (DATA, 1, &MESSAGE)],
+            CannedKind::Grpc => {
+                &[(HEADERS, 4, FIELDS_GRPC), (DATA, 0, &MESSAGE), (HEADERS, 5, TRAILERS_GRPC)]
+            }
+        };
         self.input.extend_from_slice(bytes);
         let mut at = 0;
         if !self.greeted {
@@ -67,9 +98,9 @@ impl ResponseLane {
             }
             if header[3] == HEADERS {
                 let stream = &header[5..9];
-                for (kind, flags, payload) in [(HEADERS, 4, FIELDS_HTTP2), (0, 1, CONTENT)] {
-                    let head = [0, 0, payload.len() as u8, kind, flags];
-                    for part in [&head[..], stream, payload] {
+                for (kind, flags, payload) in frames {
+                    let head = [0, 0, payload.len() as u8, *kind, *flags];
+                    for part in [&head[..], stream, *payload] {
                         self.responses.extend_from_slice(part);
                     }
                 }
@@ -125,7 +156,7 @@ impl Io for CannedStreams {
         let lane = &mut self.lanes[slot as usize];
         match self.version {
             HttpVersion::Http3 => lane.read_http3(bytes),
-            _ => lane.read_http2(bytes),
+            _ => lane.read_http2(self.kind, bytes),
         }
         if lane.at < lane.responses.len() && !self.pending.contains(&slot) {
             self.pending.push(slot);
@@ -175,10 +206,30 @@ impl Io for CannedStreams {
 /// # Panics
 /// Panics if the plan cannot be prepared, which its constants exclude.
 pub fn calls_over_streams(calls: u64, version: HttpVersion, streams: u32, keep: &mut Keep) {
+    calls_of_kind(calls, version, (CannedKind::Get, streams), keep);
+}
+
+/// Makes calls like [`calls_over_streams`], of a kind.
+///
+/// # Panics
+/// Panics like [`calls_over_streams`].
+pub fn calls_of_kind(
+    calls: u64,
+    version: HttpVersion,
+    (kind, streams): (CannedKind, u32),
+    keep: &mut Keep,
+) {
     let http3 = version == HttpVersion::Http3;
     let url = if http3 { "https://127.0.0.1:18080/hw" } else { "http://127.0.0.1:18080/hw" };
     let mut plan = crate::plan_for(url);
     plan.request.version = version;
+    if kind != CannedKind::Get {
+        plan.request.method = "POST".to_owned();
+        plan.request.body = Some(MESSAGE.to_vec());
+    }
+    if kind == CannedKind::Grpc {
+        plan.use_grpc();
+    }
     plan.load = Load::Closed { users: USERS, think: Think::None, session: None };
     plan.stop.duration = None;
     plan.stop.requests = Some(calls);
@@ -192,13 +243,26 @@ pub fn calls_over_streams(calls: u64, version: HttpVersion, streams: u32, keep: 
     let key = endpoint_key(&plan.targets[0].url);
     let place = Endpoint { key, peers: vec![peer], tls_name: None, tunnel: None, absolute: false };
     let setup = Setup::new(plan, vec![place], 1, start).expect("the constants are valid");
-    let mut io = CannedStreams { version, now: start, lanes: Vec::new(), pending: Vec::new() };
+    let mut io =
+        CannedStreams { version, kind, now: start, lanes: Vec::new(), pending: Vec::new() };
     drive(&mut Worker::new(Arc::new(setup), 0, None), &mut io, keep);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_of_grpc_and_posts_succeed() {
+        for kind in [CannedKind::Post, CannedKind::Grpc] {
+            let mut keep = Keep::default();
+            calls_of_kind(1_000, HttpVersion::Http2, (kind, 10), &mut keep);
+            assert_eq!(keep.total.counts.succeeded, 1_000, "{kind:?}");
+            assert_eq!(keep.total.body_bytes, 1_000 * MESSAGE.len() as u64);
+            let messages = u64::from(kind == CannedKind::Grpc) * 1_000;
+            assert_eq!(keep.total.streams.in_window, messages, "{kind:?}");
+        }
+    }
 
     /// The counted program makes its calls with the configured number of streams.
     #[test]

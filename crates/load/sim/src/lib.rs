@@ -24,7 +24,7 @@ pub use canned::{
     canned_list, canned_thinkers, canned_worker,
 };
 pub use canned_sockets::{canned_messages, canned_pings};
-pub use canned_streams::calls_over_streams;
+pub use canned_streams::{CannedKind, calls_of_kind, calls_over_streams};
 pub use run::{
     Carry, Simulated, exchange, exchange_under, execute, execute_acted, execute_guided,
     execute_journeys, execute_parts, execute_scenarios, execute_scripted, execute_with, plan_for,

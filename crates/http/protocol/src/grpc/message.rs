@@ -68,6 +68,11 @@ impl MessageReader {
         MessageReader { end_flag, ..MessageReader::default() }
     }
 
+    /// Returns whether a message so far is marked as compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.compressed
+    }
+
     /// Returns the content of the frame that ends the call, as far as it is kept.
     pub fn take_end(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.end)

@@ -119,8 +119,10 @@ pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
         return Status { code, number: u32::from(code.number()), message, sent: false };
     };
     // OK has no message: nearly every call would search its head and trailers in vain
-    let message = if number == 0 { None } else { field("grpc-message") };
-    let message = message.unwrap_or_default();
+    if number == 0 {
+        return Status { code: Code::Ok, number, message: String::new(), sent: true };
+    }
+    let message = field("grpc-message").unwrap_or_default();
     let message = percent_decode(message).decode_utf8_lossy();
     Status {
         code: Code::of(number),
