@@ -201,6 +201,20 @@ impl TortureWhat {
         self.insecure.is_insecure()
     }
 
+    /// Returns the options that a repetition of one case needs, except `--post` and `--seed`.
+    pub fn options_of_cases(&self) -> Vec<String> {
+        let slots = self.slots.map(|slots| slots.to_string());
+        let named = [("--ws-path", &self.ws_path), ("--big", &self.big), ("--slots", &slots)];
+        let mut all = Vec::new();
+        for (option, value) in named {
+            if let Some(value) = value {
+                all.extend([option.to_owned(), value.clone()]);
+            }
+        }
+        all.extend(self.is_insecure().then(|| "--insecure".to_owned()));
+        all
+    }
+
     /// Returns the emulated network path for all traffic.
     pub fn path(&self) -> Option<wan::PathSpec> {
         self.path.of(|plan| plan.connection.path)

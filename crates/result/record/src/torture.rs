@@ -86,6 +86,9 @@ pub struct TortureRecord {
     /// The page that accepts bodies, as given; null without one.
     #[serde(default)]
     pub post: Option<String>,
+    /// Further options that a repetition of a case needs, in order.
+    #[serde(default)]
+    pub options: Vec<String>,
     pub habits: Vec<HabitRecord>,
     /// Results of probes before any load; null if there was no load case.
     #[serde(default)]
@@ -219,6 +222,7 @@ impl TortureRecord {
             plain: PlainPage::of(&result.plain),
             post_trouble: result.post_trouble.clone(),
             post: report.post.clone(),
+            options: report.options.clone(),
             habits: habits(result),
             baseline: result.baseline.as_ref().map(BaselineRecord::of),
             probes: ProbeCounts::of(&result.probes),

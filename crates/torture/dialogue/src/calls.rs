@@ -77,7 +77,10 @@ impl Response {
             named.map(|(_, value)| *value).collect::<Vec<_>>()
         };
         let known = |value: &[u8]| {
-            let number = str::from_utf8(value).ok().and_then(|text| text.parse::<usize>().ok());
+            // a number has no sign
+            let digits = Some(value).filter(|value| value.iter().all(u8::is_ascii_digit));
+            let text = digits.and_then(|digits| str::from_utf8(digits).ok());
+            let number = text.and_then(|text| text.parse::<usize>().ok());
             number.is_some_and(|number| number < Code::ALL.len())
         };
         let statuses = values(b"grpc-status");
@@ -131,6 +134,7 @@ mod tests {
             (200, grpc, "grpc-status: 5\r\ngrpc-message: a%2\r\n", Some("NOT_FOUND"), false),
             (200, grpc, "grpc-status: 5\r\ngrpc-message: \u{e9}\r\n", Some("NOT_FOUND"), false),
             (200, grpc, "grpc-status: 17\r\n", Some("UNKNOWN"), false),
+            (200, grpc, "grpc-status: +5\r\n", Some("NOT_FOUND"), false),
             (200, grpc, "grpc-status: 0\r\ngrpc-status: 0\r\n", Some("OK"), false),
             (200, grpc, "", None, false),
             (415, "", "", None, true),

@@ -24,6 +24,8 @@ pub struct Report {
     pub seed: u64,
     /// The page that accepts bodies.
     pub post: Option<String>,
+    /// Further options that a repetition of a case needs, in order.
+    pub options: Vec<String>,
     /// Findings as grave as this fail the run.
     pub fail_on: Severity,
     /// The machine that tests.

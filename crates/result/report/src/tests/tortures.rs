@@ -62,6 +62,7 @@ pub(super) fn mixed() -> Report {
         started_unix_s: 1_790_000_000.0,
         seed: 1,
         post: None,
+        options: Vec::new(),
         fail_on: Severity::FAILING,
         waivers: Vec::new(),
         beside: None,

@@ -141,12 +141,14 @@ pub(crate) fn case_line(record: &TortureRecord, case: &CaseRecord) -> String {
     let post = record.post.as_ref().map(|path| format!(" --post {}", word(path)));
     let seed = if record.seed == 1 { String::new() } else { format!(" --seed {}", record.seed) };
     let post = post.unwrap_or_default();
+    let more: String = record.options.iter().map(|option| format!(" {}", word(option))).collect();
     let version = match case.group() {
         HTTP2 => " --http 2",
         HTTP3 => " --http 3",
         _ => "",
     };
-    format!("loadstone torture --only {}{version}{post}{seed} {}", case.id, word(&record.target))
+    let target = word(&record.target);
+    format!("loadstone torture --only {}{version}{post}{more}{seed} {target}", case.id)
 }
 
 /// Returns commands that print these bytes, each of at most `piece` bytes without repetition;

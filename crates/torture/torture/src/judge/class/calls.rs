@@ -1,6 +1,6 @@
 //! Outcomes of gRPC calls.
 
-use super::{first, has_ended, http2, own};
+use super::{first, has_ended, http2};
 use dialogue::talk::Talk;
 
 /// Returns whether the first call ended with one of these statuses.
@@ -16,6 +16,6 @@ pub(super) fn failed(talk: &Talk) -> bool {
         Some(answer) => {
             answer.status != 200 || answer.call_status().is_none_or(|status| !status.is_ok())
         }
-        None => http2::reset(talk, &[]) || own(talk).is_empty() && has_ended(talk),
+        None => http2::reset(talk, &[]) || has_ended(talk) || http2::named(talk),
     }
 }
