@@ -76,6 +76,12 @@ pub(crate) struct Row {
 }
 
 impl Truth {
+    /// Returns whether an exchange is named for which nothing is expected.
+    pub(crate) fn names_unused_exchange(&self) -> bool {
+        let unused = |shows: &Conditions| !shows.exchange.is_empty() && shows.seen.is_none();
+        unused(&self.shows) || self.differs.as_ref().is_some_and(|differs| unused(&differs.shows))
+    }
+
     /// Holds it against a torture's document.
     pub(crate) fn judge(&self, document: &Value) -> Row {
         let none = Vec::new();

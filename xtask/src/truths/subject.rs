@@ -136,7 +136,12 @@ impl Subject {
         files.sort();
         let read = |file: &PathBuf| {
             let text = std::fs::read_to_string(file)?;
-            toml::from_str(&text).with_context(|| file.display().to_string())
+            let subject: Subject =
+                toml::from_str(&text).with_context(|| file.display().to_string())?;
+            if let Some(truth) = subject.truth.iter().find(|truth| truth.names_unused_exchange()) {
+                bail!("{}: {}: exchange needs seen", file.display(), truth.case);
+            }
+            Ok(subject)
         };
         files.iter().map(read).collect()
     }
@@ -188,7 +193,8 @@ impl Subject {
         running.spawn(&mut start, &log)?;
         running.wait(port)?;
         let scheme = match (self.grpc, self.tls) {
-            (true, _) => "grpc",
+            (true, true) => "grpcs",
+            (true, false) => "grpc",
             (false, true) => "https",
             (false, false) => "http",
         };
