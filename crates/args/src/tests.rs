@@ -364,6 +364,7 @@ const VALUES: &[(&str, &str)] = &[
     ("message-rate", "5/s --message [{}]"),
     ("grpc-protocol", "connect"),
     ("grpc-timeout", "2s"),
+    ("grpc-compress", "gzip"),
     ("grpc-keepalive", "30s"),
     ("grpc-backend", "x-served-by"),
     ("ws-message", "hi"),
@@ -578,8 +579,8 @@ fn every_option_of_run_does_something() {
             "early-data" | "migrate" => "https://h/",
             name if name.starts_with("ws-") => "ws://h/",
             "message" | "messages" | "message-rate" | "proto" | "proto-path" | "protoset"
-            | "grpc-status" | "grpc-timeout" | "grpc-protocol" | "grpc-keepalive"
-            | "grpc-backend" => "grpc://h/p.S/M",
+            | "grpc-status" | "grpc-timeout" | "grpc-protocol" | "grpc-compress"
+            | "grpc-keepalive" | "grpc-backend" => "grpc://h/p.S/M",
             _ => URL,
         };
         let with = split(&format!("{url} --{name}{glue}{own} {list}"));

@@ -9,7 +9,7 @@ use crate::speaker::websocket::SocketTerms;
 use crate::token::Tokens;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
-use plan::{Http2Plan, HttpVersion, Load, Masker, Plan, SessionPlan, Streaming, Visit};
+use plan::{GrpcVariant, Http2Plan, HttpVersion, Load, Masker, Plan, SessionPlan, Streaming, Visit};
 use protocol::grpc::BodyForm;
 use protocol::http1::response::{Leniency, Limits};
 use stats::Snapshot;
@@ -147,8 +147,8 @@ pub struct Setup {
     streams: Vec<Option<Streaming>>,
     /// Expected gRPC statuses by row, where they differ from the plan's.
     grpc_status: Vec<Vec<u8>>,
-    /// Form of bodies with gRPC messages.
-    pub(crate) grpc_form: BodyForm,
+    /// Form of the bodies of gRPC calls, by row.
+    grpc_forms: Vec<BodyForm>,
     /// The secrets of the plan: its responses may repeat them.
     pub(crate) secrets: Masker,
 }
@@ -240,7 +240,7 @@ impl Setup {
         let known =
             KnownBodies::new(&plan).map_err(|why| SetupError(format!("--verify: {why}")))?;
         let status_ok = statuses(&plan);
-        let (grpc_status, grpc_form) = (plan.grpc_expectations(), plan.grpc_form());
+        let (grpc_status, grpc_forms) = (plan.grpc_expectations(), plan.grpc_forms());
         let protocol = protocol(&plan).map_err(SetupError)?;
         let sockets = stepped_sockets(&plan).map_err(SetupError)?;
         let shares = shares(plan.websocket.rooms, workers)?;
@@ -266,7 +266,7 @@ impl Setup {
             sockets,
             streams,
             grpc_status,
-            grpc_form,
+            grpc_forms,
         })
     }
 
@@ -335,6 +335,20 @@ impl Setup {
     /// Returns whether the target's calls are gRPC.
     pub(crate) fn is_grpc(&self, target: u32) -> bool {
         self.stream(target) == Some(Streaming::Grpc)
+    }
+
+    /// Returns the form of the bodies of the target's gRPC calls.
+    pub(crate) fn grpc_form(&self, target: u32) -> BodyForm {
+        let form = self.grpc_forms.get(target as usize).copied();
+        form.unwrap_or_else(|| BodyForm::of(self.plan.grpc.variant, ""))
+    }
+
+    /// Returns whether the HTTP status of the target's responses is part of a status of Connect,
+    /// which decides on the call.
+    pub(crate) fn is_connect(&self, target: u32) -> bool {
+        self.plan.grpc.variant == GrpcVariant::Connect
+            && self.plan.journeys.is_some()
+            && self.is_grpc(target)
     }
 
     /// Returns whether a call with this status succeeded.

@@ -256,10 +256,12 @@ impl Speaker {
         each!(self, protocol => protocol.head())
     }
 
-    /// Returns the fields of its trailers, where heads are kept and the protocol is HTTP/2.
+    /// Returns the fields of its trailers, where heads are kept and the protocol is HTTP/2 or
+    /// HTTP/3.
     pub(crate) fn trailers(&self) -> &[u8] {
         match self {
             Speaker::Http2(http2) => http2.trailers(),
+            Speaker::Http3(http3) => http3.trailers(),
             _ => &[],
         }
     }

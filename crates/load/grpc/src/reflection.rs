@@ -6,6 +6,7 @@ use crate::{Schema, SchemaError};
 use prost::Message;
 use prost_types::FileDescriptorProto;
 use protocol::grpc::{messages, prefixed};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Paths of the service, the newest first.
@@ -88,7 +89,7 @@ pub fn list_request() -> Vec<u8> {
 pub fn services(body: &[u8]) -> Result<Vec<String>, SchemaError> {
     let mut names = Vec::new();
     for message in reflected(body)? {
-        let answer = ReflectionAnswer::decode(message)
+        let answer = ReflectionAnswer::decode(&*message)
             .map_err(|why| SchemaError(format!("the server's reflection is malformed: {why}")))?;
         names.extend(answer.services.unwrap_or_default().services.into_iter().map(|it| it.name));
     }
@@ -147,7 +148,7 @@ impl Inquiry {
     pub fn process(&mut self, body: &[u8]) -> Result<(), SchemaError> {
         let asked = std::mem::take(&mut self.wanted);
         for message in reflected(body)? {
-            let answer = ReflectionAnswer::decode(message).map_err(|why| {
+            let answer = ReflectionAnswer::decode(&*message).map_err(|why| {
                 SchemaError(format!("the server's reflection is malformed: {why}"))
             })?;
             if let Some(services) = answer.services {
@@ -216,7 +217,7 @@ impl Inquiry {
 pub fn answer(body: &[u8], schema: &Schema) -> Result<Vec<u8>, SchemaError> {
     let mut out = Vec::new();
     for message in reflected(body)? {
-        let question = Question::decode(message)
+        let question = Question::decode(&*message)
             .map_err(|why| SchemaError(format!("the request is malformed: {why}")))?;
         let files = || {
             let descriptors = schema.files().map(Message::encode_to_vec).collect();
@@ -254,8 +255,8 @@ pub fn answer(body: &[u8], schema: &Schema) -> Result<Vec<u8>, SchemaError> {
 }
 
 /// Splits a body into its messages.
-fn reflected(body: &[u8]) -> Result<Vec<&[u8]>, SchemaError> {
-    let torn = "the server's reflection response is cut off or compressed";
+fn reflected(body: &[u8]) -> Result<Vec<Cow<'_, [u8]>>, SchemaError> {
+    let torn = "the server's reflection response is cut off or does not decompress";
     messages(body).ok_or_else(|| SchemaError(torn.to_owned()))
 }
 

@@ -380,12 +380,13 @@ impl MessageCodec for GrpcMethod {
     }
 
     fn response_json(&self, body: &[u8]) -> Result<String, String> {
-        let all = messages(body).ok_or("the response's messages are cut off or compressed")?;
+        let all = messages(body)
+            .ok_or("the response's messages are cut off, or do not decompress with gzip")?;
         let json = |message: &[u8]| GrpcMethod::response_json(self, message).map_err(|why| why.0);
         if !self.is_server_streaming() {
             return all.first().map_or(Ok(String::new()), |message| json(message));
         }
-        let texts = all.into_iter().map(json).collect::<Result<Vec<_>, _>>()?;
+        let texts = all.iter().map(|message| json(message)).collect::<Result<Vec<_>, _>>()?;
         Ok(format!("[{}]", texts.join(",")))
     }
 }

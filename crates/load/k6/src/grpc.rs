@@ -464,7 +464,7 @@ fn end_call(
         received.clear();
     }
     // as in k6 an error has a message, which is empty
-    let message = received.first().copied().unwrap_or_default();
+    let message = received.first().map_or(&[][..], |message| message);
     let texts = match call.discards {
         true => Vec::new(),
         false => vec![call.method.whole_json(message)?],

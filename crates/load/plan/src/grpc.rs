@@ -2,7 +2,7 @@
 
 use crate::check::Text;
 use crate::{HttpVersion, ID_MARK, Plan, Streaming};
-use protocol::grpc::{BodyForm, CONNECT_STREAM};
+use protocol::grpc::{BodyForm, CONNECT_STREAM, gzipped, messages};
 pub use protocol::grpc::{Code as GrpcCode, Variant as GrpcVariant};
 use units::{Nanos, Rate};
 
@@ -18,6 +18,8 @@ pub struct GrpcPlan {
     pub status: Vec<u8>,
     /// Protocol variant of the calls.
     pub variant: GrpcVariant,
+    /// True if messages are compressed with gzip.
+    pub compress: bool,
     /// Number of messages of a client stream, taken from `message` in turn; `None` for each message
     /// once.
     pub messages: Option<u32>,
@@ -69,7 +71,23 @@ impl GrpcPlan {
     pub fn expects(&self, code: GrpcCode) -> bool {
         expects(&self.status, code)
     }
+
+    /// Returns a request's body in the plan's variant and coding, from messages with prefixes.
+    /// `streams`: the method has a stream.
+    pub fn encoded(&self, body: Vec<u8>, streams: bool) -> Vec<u8> {
+        let body = match messages(&body) {
+            Some(messages) if self.compress => {
+                messages.iter().flat_map(|message| gzipped(message)).collect()
+            }
+            _ => body,
+        };
+        self.variant.body(body, streams)
+    }
 }
+
+/// Fields of requests with compressed messages.
+const GZIP_FIELDS: [(&str, &str); 2] =
+    [("grpc-encoding", "gzip"), ("grpc-accept-encoding", "gzip,identity")];
 
 /// Adds the fields for calls of a variant, except for those that a step sets.
 pub(crate) fn add_fields(headers: &mut Vec<(String, Text)>, variant: GrpcVariant) {
@@ -98,33 +116,73 @@ impl Plan {
 
     /// Changes the protocol variant, and replaces the fields of the previous one.
     pub fn carry_grpc(&mut self, variant: GrpcVariant) {
-        for field in self.grpc.variant.fields() {
+        let before = std::mem::replace(&mut self.grpc.variant, variant);
+        for field in before.fields() {
             self.request.headers.retain(|(name, value)| (&**name, &**value) != *field);
         }
-        // in a plan with journeys they are fields of steps
-        if self.journeys.is_none() {
+        let Some(journeys) = &mut self.journeys else {
             for (name, value) in variant.fields() {
                 self.request.add_missing_header(name, value);
             }
-        }
-        self.grpc.variant = variant;
+            return;
+        };
+        journeys.change_steps(&mut |step| {
+            if step.grpc.is_some() {
+                let headers = &mut step.ask.headers;
+                let is_field = |(name, text): &(String, Text)| {
+                    let fields = before.fields().iter();
+                    fields
+                        .clone()
+                        .any(|(field, value)| name == field && *text == Text::plain(*value))
+                };
+                headers.retain(|field| !is_field(field));
+                add_fields(headers, variant);
+            }
+        });
     }
 
-    /// Notes that the method of the calls has a stream, for which Connect uses another content
-    /// type.
-    pub fn stream_connect(&mut self) {
+    /// Compresses messages with gzip.
+    pub(crate) fn compress_grpc(&mut self) {
+        self.grpc.compress = true;
+        for (name, value) in GZIP_FIELDS {
+            self.request.add_missing_header(name, value);
+        }
+    }
+
+    /// Sets the content type that Connect uses for methods with a stream: for all calls, or for the
+    /// steps of these rows.
+    pub fn stream_connect(&mut self, rows: &[u32]) {
+        const UNARY: &str = "application/proto";
         for (name, value) in &mut self.request.headers {
-            if name.eq_ignore_ascii_case("content-type") && value == "application/proto" {
+            if name.eq_ignore_ascii_case("content-type") && value == UNARY {
                 CONNECT_STREAM.clone_into(value);
             }
         }
+        let Some(journeys) = &mut self.journeys else { return };
+        journeys.change_steps(&mut |step| {
+            if step.grpc.is_some() && rows.contains(&step.row) {
+                for (name, text) in &mut step.ask.headers {
+                    if name.eq_ignore_ascii_case("content-type") && *text == Text::plain(UNARY) {
+                        *text = Text::plain(CONNECT_STREAM);
+                    }
+                }
+            }
+        });
     }
 
-    /// Returns the form of the response bodies.
-    pub fn grpc_form(&self) -> BodyForm {
+    /// Returns the form of the response bodies of each row.
+    pub fn grpc_forms(&self) -> Vec<BodyForm> {
+        let steps = self.journeys.as_ref().map_or_else(Vec::new, |journeys| journeys.steps());
         let headers = &self.request.headers;
         let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        BodyForm::of(self.grpc.variant, kind.map_or("", |(_, value)| value))
+        let kind = kind.map_or("", |(_, value)| value);
+        let of_row = |row: usize| {
+            let fields = steps.get(row).map_or(&[][..], |step| &step.ask.headers);
+            let own = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+            let own = own.and_then(|(_, text)| text.settled());
+            BodyForm::of(self.grpc.variant, own.as_deref().unwrap_or(kind))
+        };
+        (0..self.targets.len()).map(of_row).collect()
     }
 
     /// Returns whether calls are gRPC: all calls, or some steps of journeys.

@@ -193,14 +193,10 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
         return;
     }
     problems.add_if(
-        plan.request.version != HttpVersion::Http2 && plan.grpc.variant == GrpcVariant::Grpc,
+        !matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Http3)
+            && plan.grpc.variant == GrpcVariant::Grpc,
         "--http",
-        "gRPC needs HTTP/2; drop --http",
-    );
-    problems.add_if(
-        plan.request.version == HttpVersion::Http3 && plan.grpc.variant != GrpcVariant::Grpc,
-        "--http",
-        "gRPC over HTTP/3 is not supported yet; drop --http",
+        "gRPC needs HTTP/2 or HTTP/3; drop --http",
     );
     problems.add_if(
         plan.journeys.is_some(),
@@ -228,8 +224,14 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// Checks options for the connections and back ends of gRPC.
+/// Checks options for the connections, codings and back ends of gRPC.
 fn check_grpc_connections(plan: &Plan, problems: &mut Problems) {
+    problems.add_if(
+        plan.grpc.compress && plan.grpc.variant == GrpcVariant::Connect,
+        "--grpc-compress",
+        "--grpc-compress is for grpc, grpc-web and grpc-web-text, and Connect names codings in other \
+         fields; drop it",
+    );
     problems.add_if(
         plan.has_grpc()
             && plan.grpc.keepalive.is_some()
@@ -262,6 +264,11 @@ fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
         "--message-rate needs streams of gRPC itself; drop --grpc-protocol",
     );
     problems.add_if(
+        paced && plan.request.version == HttpVersion::Http3,
+        "--message-rate",
+        "--message-rate needs streams of HTTP/2; drop --http 3",
+    );
+    problems.add_if(
         paced && plan.grpc.message_differs(),
         "--message-rate",
         "--message-rate cannot be used with {id} in --message yet; drop one",
@@ -277,16 +284,6 @@ fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
             "--http",
             "a journey with gRPC steps uses HTTP/2 for all steps; write url = \
              \"grpc://host:port\", or http = \"2\" in [request]",
-        ),
-        (
-            plan.request.version == HttpVersion::Http3,
-            "--http",
-            "gRPC over HTTP/3 is not supported yet; drop --http",
-        ),
-        (
-            plan.grpc.variant != GrpcVariant::Grpc,
-            "--grpc-protocol",
-            "gRPC steps support only the protocol grpc yet; drop --grpc-protocol",
         ),
         (
             plan.grpc.messages.is_some() || plan.grpc.message_rate.is_some(),

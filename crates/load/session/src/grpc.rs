@@ -40,14 +40,10 @@ impl Session {
             Some(set) => Schema::from_set(set).map_err(usage)?,
             // an empty message needs no descriptor
             None if plan.grpc.message.is_none() => {
-                self.send(plan.grpc.variant.body(protocol::grpc::prefixed(&[]), false));
+                self.send(plan.grpc.encoded(protocol::grpc::prefixed(&[]), false));
                 return Ok(());
             }
-            None if plan.grpc.variant != GrpcVariant::Grpc => {
-                return Err(Failure::usage(
-                    "a server's reflection answers gRPC only; give --proto FILE or --protoset FILE",
-                ));
-            }
+            None if plan.grpc.variant != GrpcVariant::Grpc => return Err(no_reflection()),
             None => reflected(plan, self)?,
         };
         let (mut bodies, mut streams, mut answers) = (Vec::new(), false, false);
@@ -59,7 +55,7 @@ impl Session {
             let body = method.request(plan.grpc.message_of(0).as_deref());
             let body = body.map_err(|why| Failure::usage(format!("--message: {why}")))?;
             let body = repeated(body, plan.grpc.messages)?;
-            bodies.push(plan.grpc.variant.body(body, method.has_stream()));
+            bodies.push(plan.grpc.encoded(body, method.has_stream()));
         }
         bodies.dedup();
         let [body] = <[Vec<u8>; 1]>::try_from(bodies).map_err(|_| {
@@ -71,7 +67,7 @@ impl Session {
             self.describe(schema.to_set());
         }
         if streams {
-            self.stream_connect();
+            self.stream_connect(Vec::new());
         }
         if answers && plan.grpc.message_rate.is_some() {
             self.answer_messages();
@@ -83,6 +79,9 @@ impl Session {
     /// Finds the descriptors of the steps' methods, and checks the messages that are known.
     fn settle_steps(&mut self, plan: &Plan) -> Result<(), Failure> {
         if plan.grpc.descriptors.is_none() {
+            if plan.grpc.variant != GrpcVariant::Grpc {
+                return Err(no_reflection());
+            }
             let mut schemas: BTreeMap<String, Schema> = BTreeMap::new();
             for row in plan.grpc_rows() {
                 let Some(target) = plan.targets.get(row as usize) else { continue };
@@ -97,6 +96,12 @@ impl Session {
         }
         for lane in self.fit.plan.clone().lanes() {
             codecs(&lane)?;
+        }
+        let plan = self.fit.plan.clone();
+        let of_streams = step_methods(&plan)?.into_iter().filter(|(_, method)| method.has_stream());
+        let rows: Vec<u32> = of_streams.map(|(step, _)| step.row).collect();
+        if !rows.is_empty() {
+            self.stream_connect(rows);
         }
         Ok(())
     }
@@ -130,6 +135,10 @@ impl Session {
 
 fn usage(why: SchemaError) -> Failure {
     Failure::usage(why.0)
+}
+
+fn no_reflection() -> Failure {
+    Failure::usage("a server's reflection answers gRPC only; give --proto FILE or --protoset FILE")
 }
 
 /// Maximum number of bytes of the messages of a stream.
@@ -172,27 +181,63 @@ fn repeated(body: Vec<u8>, count: Option<u32>) -> Result<Vec<u8>, Failure> {
 /// Fails for an unknown method, or a message without inserted values that does not fit.
 pub(crate) fn codecs(plan: &Plan) -> Result<Codecs, Failure> {
     let mut codecs = Codecs::new();
-    let Some(set) = &plan.grpc.descriptors else { return Ok(codecs) };
-    let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
-    let steps: Vec<&JourneyStep> = steps.filter(|step| step.grpc.is_some()).collect();
-    if steps.is_empty() {
-        return Ok(codecs);
-    }
-    let schema = Schema::from_set(set).map_err(usage)?;
-    for step in steps {
-        let wrong = |why: String| {
-            Failure::usage(format!("line {}: step {}: {why}", step.line, quoted(&step.name)))
-        };
-        let Some(target) = plan.targets.get(step.row as usize) else { continue };
-        let method = schema.method(target.url.path()).map_err(|why| wrong(why.0))?;
+    for (step, method) in step_methods(plan)? {
         if let Body::Json(text) = &step.ask.body
             && let Some(json) = text.settled()
         {
-            method.request_body(Some(&json)).map_err(|why| wrong(format!("message: {why}")))?;
+            let body = method.request_body(Some(&json));
+            body.map_err(|why| wrong_step(step, &format!("message: {why}")))?;
         }
-        codecs.insert(step.row, Arc::new(method));
+        // the plan without descriptors, which may be large
+        let grpc = GrpcPlan { descriptors: None, ..plan.grpc.clone() };
+        codecs.insert(step.row, Arc::new(StepCodec { method, grpc }));
     }
     Ok(codecs)
+}
+
+/// Returns the methods of the plan's steps.
+///
+/// # Errors
+/// Fails for an unknown method.
+fn step_methods(plan: &Plan) -> Result<Vec<(&JourneyStep, GrpcMethod)>, Failure> {
+    let Some(set) = &plan.grpc.descriptors else { return Ok(Vec::new()) };
+    let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
+    let steps: Vec<&JourneyStep> = steps.filter(|step| step.grpc.is_some()).collect();
+    if steps.is_empty() {
+        return Ok(Vec::new());
+    }
+    let schema = Schema::from_set(set).map_err(usage)?;
+    let mut methods = Vec::new();
+    for step in steps {
+        let Some(target) = plan.targets.get(step.row as usize) else { continue };
+        let method = schema.method(target.url.path()).map_err(|why| wrong_step(step, &why.0))?;
+        methods.push((step, method));
+    }
+    Ok(methods)
+}
+
+fn wrong_step(step: &JourneyStep, why: &str) -> Failure {
+    Failure::usage(format!("line {}: step {}: {why}", step.line, quoted(&step.name)))
+}
+
+/// Converts the messages of a step to bodies in the plan's variant and coding, and back.
+#[derive(Debug)]
+struct StepCodec {
+    method: GrpcMethod,
+    grpc: GrpcPlan,
+}
+
+impl MessageCodec for StepCodec {
+    fn request_body(&self, json: Option<&str>) -> Result<Vec<u8>, String> {
+        let body = self.method.request_body(json)?;
+        Ok(self.grpc.encoded(body, self.method.has_stream()))
+    }
+
+    fn response_json(&self, body: &[u8]) -> Result<String, String> {
+        let messages = self.grpc.variant.response(body, self.method.has_stream());
+        let messages = messages.ok_or("the response's messages are cut off")?;
+        MessageCodec::response_json(&self.method, &messages)
+    }
 }
 
 /// Makers of messages that contain the number of their call.
@@ -220,7 +265,7 @@ impl RequestMaker for MessageMaker {
     fn make(&mut self, index: u64, _now: Nanos) -> Option<MadeRequest> {
         let body = self.method.request(self.plan.message_of(index).as_deref()).ok()?;
         let body = repeated(body, self.plan.messages).ok()?;
-        let body = self.plan.variant.body(body, self.method.has_stream());
+        let body = self.plan.encoded(body, self.method.has_stream());
         Some(MadeRequest { headers: Vec::new(), body })
     }
 }

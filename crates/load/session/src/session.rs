@@ -250,9 +250,10 @@ impl Session {
         self.apply_settled();
     }
 
-    /// Notes that the method of gRPC calls has a stream.
-    pub(crate) fn stream_connect(&mut self) {
+    /// Notes that the method of gRPC calls, or of the steps of these rows, has a stream.
+    pub(crate) fn stream_connect(&mut self, rows: Vec<u32>) {
         self.settled.has_stream = true;
+        self.settled.stream_rows = rows;
         self.apply_settled();
     }
 

@@ -14,6 +14,8 @@ pub(crate) struct Settled {
     pub(crate) body: Option<Vec<u8>>,
     /// The method of gRPC calls has a stream.
     pub(crate) has_stream: bool,
+    /// Rows of the steps whose method has a stream.
+    pub(crate) stream_rows: Vec<u32>,
     /// True if messages of gRPC responses answer those of requests in order.
     pub(crate) answers: bool,
     /// Descriptors of gRPC methods that the server sent.
@@ -41,7 +43,7 @@ impl Settled {
         }
         plan.grpc.answers |= self.answers;
         if self.has_stream {
-            plan.stream_connect();
+            plan.stream_connect(&self.stream_rows);
         }
         if let Some(descriptors) = &self.descriptors {
             plan.grpc.descriptors = Some(descriptors.clone());

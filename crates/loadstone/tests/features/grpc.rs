@@ -160,6 +160,75 @@ fn calls_are_steps_of_a_journey() {
     assert_eq!(outcomes(&again)[..3], [40, 40, 0]);
 }
 
+/// gRPC-Web and Connect in a journey: the same steps, with the plan's protocol.
+#[test]
+fn steps_use_the_protocol_of_the_plan() {
+    let site = Site::start(&[]);
+    let file = plan_file(&site, JOURNEY);
+    let path = file.path().to_string_lossy().into_owned();
+    for variant in ["grpc-web", "grpc-web-text", "connect"] {
+        let args = ["--grpc-protocol", variant, "--proto", PROTO, &path];
+        let json = measured(&args, &[0, 4]);
+        assert_eq!(outcomes(&json)[..3], [40, 40, 0], "{variant}");
+        assert_eq!(text(&json, "/grpc/statuses/1/name"), "NOT_FOUND", "{variant}");
+        assert_eq!(whole(&json, "/streams/events"), 10 + 10 * 13, "{variant}");
+        // the printed plan is the same run
+        let printed = ["run", "--print-plan"].into_iter().chain(args).collect::<Vec<_>>();
+        let printed = run(&printed).expect(&[0]).stdout;
+        let file = plan_file(&site, &printed);
+        let again = measured(&[&file.path().to_string_lossy()], &[0, 4]);
+        assert_eq!(outcomes(&again)[..3], [40, 40, 0], "{variant}");
+    }
+    let errors = run(&["run", "--grpc-protocol", "connect", &path]).expect(&[2]).stderr;
+    assert!(errors.contains("give --proto FILE"), "{errors}");
+}
+
+#[test]
+fn steps_are_divided_among_scenarios() {
+    let site = Site::start(&[]);
+    let (head, steps) = JOURNEY.split_once("[load]").expect("a load");
+    let (_, steps) = steps.split_once("[[feeder]]").expect("a feeder");
+    let health = "[[journey]]\nname = \"health\"\n[[journey.step]]\nname = \"check\"\n\
+                  grpc = \"grpc.health.v1.Health/Check\"\n";
+    let scenarios = "[[scenario]]\nname = \"a\"\njourneys = [\"talk\"]\nduration = \"400ms\"\n\
+                     load = { users = 2 }\n[[scenario]]\nname = \"b\"\n\
+                     journeys = [\"health\"]\nduration = \"400ms\"\nload = { rate = \"50/s\" }\n";
+    let plan = format!("{head}[[feeder]]{steps}{health}{scenarios}");
+    let file = plan_file(&site, &plan);
+    let json = measured(&[&file.path().to_string_lossy()], &[0, 4]);
+    let [calls, good, failed, ..] = outcomes(&json);
+    assert_eq!((calls, failed), (good, 0));
+    assert_eq!(whole(&json, "/scenarios/1/outcomes/calls"), 20);
+    let (ok, missing) = ("/grpc/statuses/0/calls", "/grpc/statuses/1/calls");
+    assert_eq!(whole(&json, ok), 2 * whole(&json, missing) + 20);
+}
+
+#[test]
+fn messages_are_compressed_on_request() {
+    let site = Site::start(&[]);
+    let url = method(&site, "/loadstone.v1.Echo/Say");
+    let message = format!(r#"{{"text": "{}"}}"#, "a".repeat(2_000));
+    let sent = |more: &[&str]| {
+        let args = ["-n", "10", "--message", &message, "--proto", PROTO, &url];
+        let args: Vec<&str> = args.into_iter().chain(more.iter().copied()).collect();
+        let json = measured(&args, &[0, 4]);
+        assert_eq!(outcomes(&json)[..2], [10, 10], "{more:?}");
+        whole(&json, "/bytes/sent")
+    };
+    let gzip = sent(&["--grpc-compress", "gzip"]);
+    assert!(gzip < 10 * 500 && gzip < sent(&[]) - 10 * 1_500, "{gzip}");
+    sent(&["--grpc-compress", "gzip", "--grpc-protocol", "grpc-web-text"]);
+    for (args, part) in [
+        (["--grpc-compress", "br"], "write gzip"),
+        (["--grpc-compress", "gzip"], "Connect names codings in other fields"),
+    ] {
+        let typed = ["run", "-n", "1", "--grpc-protocol", "connect", "--proto", PROTO, &url];
+        let typed: Vec<&str> = typed.into_iter().chain(args).collect();
+        let errors = run(&typed).expect(&[2]).stderr;
+        assert!(errors.contains(part), "{errors}");
+    }
+}
+
 #[test]
 fn mistakes_in_steps_end_before_the_first_call() {
     let site = Site::start(&[]);

@@ -204,3 +204,23 @@ fn a_first_call_that_goes_on_is_waited_for() {
         "{detail}"
     );
 }
+
+/// gRPC by reflection, with its status in trailers, and gRPC-Web.
+#[test]
+fn calls_of_grpc_use_streams_of_http3() {
+    let site = QuicSite::start();
+    let url = site.url("/loadstone.v1.Echo/Say").replacen("https:", "grpcs:", 1);
+    let json = site.measured(&["-n", "20", "--message", r#"{"text": "hello"}"#, &url]);
+    assert_eq!(outcomes(&json)[..2], [20, 20]);
+    assert_eq!(
+        (text(&json, "/grpc/statuses/0/name"), whole(&json, "/grpc/without_status")),
+        ("OK", 0)
+    );
+    let refused = ["-n", "20", "--message", r#"{"status": 5}"#, "--grpc-status", "NOT_FOUND", &url];
+    assert_eq!(outcomes(&site.measured(&refused))[..2], [20, 20]);
+    let web = ["-n", "20", "--grpc-protocol", "grpc-web-text", &url];
+    assert_eq!(outcomes(&site.measured(&web))[..2], [20, 20]);
+    let paced = ["run", "--http", "3", "--message", "{}", "--message-rate", "1/s", &url];
+    let errors = run(&paced).expect(&[2]).stderr;
+    assert!(errors.contains("drop --http 3"), "{errors}");
+}

@@ -61,6 +61,33 @@ fn journeys_use_setup_captures_and_each_row_once() {
     assert_eq!(alone, together);
 }
 
+/// The agents receive the descriptors, and settle the content types of Connect themselves.
+#[test]
+fn agents_call_by_grpc_and_connect() {
+    need_server();
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site::start(&[]);
+    let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/site/src/proper/echo.proto");
+    let text = format!(
+        "version = 1\nurl = 'grpc://{}'\n[load]\nusers = 4\n[stop]\nrequests = 20\n\
+         [[journey]]\nname = 'talk'\n\
+         [[journey.step]]\nname = 'say'\ngrpc = 'loadstone.v1.Echo/Say'\n\
+         message = {{ text = '{{{{iteration.number}}}}' }}\n\
+         expect = {{ body = {{ json = {{ '/text' = '{{{{iteration.number}}}}' }} }} }}\n\
+         [[journey.step]]\nname = 'repeat'\ngrpc = 'loadstone.v1.Echo/Repeat'\n\
+         message = {{ text = 'x', count = 3 }}\n\
+         expect = {{ body = {{ json = {{ '/2/number' = 3 }} }} }}\n",
+        site.authority()
+    );
+    let plan = keep(folder.path(), "plan.toml", &text);
+    for more in [&[][..], &["--grpc-protocol", "connect", "--proto", proto]] {
+        let report = by_fleet(more, &plan);
+        assert_eq!(whole(&report, "/outcomes/succeeded"), 40, "{:#}", report["failures"]);
+        assert_eq!(whole(&report, "/grpc/statuses/0/calls"), 40, "{more:?}");
+        assert_eq!(whole(&report, "/streams/events"), 20 + 60, "{more:?}");
+    }
+}
+
 #[test]
 fn each_agent_requests_the_tokens_of_its_users() {
     need_server();

@@ -1,10 +1,14 @@
 //! gRPC-Web (`PROTOCOL-WEB.md`) and Connect: the same calls without HTTP/2 and its trailers.
 
+use super::codec::split_frame;
 use super::message::END_MAX;
 use super::status::MESSAGE_MAX;
-use super::{CONTENT_TYPE, Code, MessageFault, MessageReader, PREFIX_BYTES, Status, status_of};
+use super::{
+    CONTENT_TYPE, Code, MessageFault, MessageReader, PREFIX_BYTES, Status, prefixed, status_of,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::borrow::Cow;
 
 /// Protocol variant of gRPC calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,10 +57,42 @@ impl Variant {
             Variant::Connect => messages.get(PREFIX_BYTES..).unwrap_or_default().to_vec(),
         }
     }
+
+    /// Returns the messages of a complete response with their prefixes, without the frame that ends
+    /// the call. `streams`: the method has a stream. `None` if the body is truncated or not base64.
+    pub fn response(self, body: &[u8], streams: bool) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Variant::Grpc => Some(Cow::Borrowed(body)),
+            Variant::Web => Some(Cow::Borrowed(&body[..end_at(body, WEB_END)?])),
+            Variant::WebText => {
+                let groups = body.chunks(4).map(|group| STANDARD.decode(group));
+                let mut frames = groups.collect::<Result<Vec<_>, _>>().ok()?.concat();
+                frames.truncate(end_at(&frames, WEB_END)?);
+                Some(Cow::Owned(frames))
+            }
+            Variant::Connect if streams => {
+                Some(Cow::Borrowed(&body[..end_at(body, CONNECT_END)?]))
+            }
+            Variant::Connect => Some(Cow::Owned(prefixed(body))),
+        }
+    }
+}
+
+/// Returns the offset of the frame with this flag, or the length if there is none; `None` if a frame
+/// before it is truncated.
+fn end_at(body: &[u8], flag: u8) -> Option<usize> {
+    let mut rest = body;
+    while !rest.is_empty() && rest.first() != Some(&flag) {
+        (_, _, rest) = split_frame(rest)?;
+    }
+    Some(body.len() - rest.len())
 }
 
 /// Flag of the frame that ends a call of gRPC-Web.
 const WEB_END: u8 = 0x80;
+
+/// Flag of the frame that ends a stream of Connect.
+const CONNECT_END: u8 = 2;
 
 /// Content type of a Connect request whose method has a stream.
 pub const CONNECT_STREAM: &str = "application/connect+proto";
@@ -80,7 +116,7 @@ impl BodyForm {
             Variant::Web => BodyForm::Messages { end_flag: WEB_END, text: false },
             Variant::WebText => BodyForm::Messages { end_flag: WEB_END, text: true },
             Variant::Connect if content_type.starts_with("application/connect+") => {
-                BodyForm::Messages { end_flag: 2, text: false }
+                BodyForm::Messages { end_flag: CONNECT_END, text: false }
             }
             Variant::Connect => BodyForm::Whole,
         }
@@ -109,6 +145,11 @@ impl BodyReader {
         let messages = MessageReader::with_end(end_flag);
         let (group, grouped) = ([0; 4], 0);
         BodyReader { form, messages, group, grouped, broken: false, whole: Vec::new() }
+    }
+
+    /// Returns whether a message so far is marked as compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.messages.is_compressed()
     }
 
     /// Processes a piece of the body and returns the number of messages that end in it.
@@ -189,7 +230,6 @@ pub fn connect_status(http_status: u16, error: Option<ConnectError>, ended: bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grpc::prefixed;
 
     fn frame(flag: u8, content: &[u8]) -> Vec<u8> {
         let mut frame = prefixed(content);
@@ -239,6 +279,9 @@ mod tests {
         for text in [split, joined] {
             assert_eq!(read(form, text.as_bytes()), (1, b"grpc-status: 0\r\n".to_vec(), None));
             assert!(read(form, &text.as_bytes()[1..]).2.is_some(), "{text}");
+            let message = Variant::WebText.response(text.as_bytes(), false);
+            assert_eq!(message.as_deref(), Some(&prefixed(b"ab")[..]));
+            assert_eq!(Variant::WebText.response(&text.as_bytes()[1..], false), None);
         }
         assert_eq!(Variant::WebText.body(prefixed(b""), false), b"AAAAAAA=");
     }
@@ -265,7 +308,12 @@ mod tests {
         assert_eq!((cut.code, cut.sent), (Code::Unknown, false));
         assert_eq!(connect_status(503, None, true).code, Code::Unavailable);
         let stream = BodyForm::of(Variant::Connect, CONNECT_STREAM);
+        let whole = Variant::Connect.response(b"ab", false);
+        assert_eq!(whole.as_deref(), Some(&prefixed(b"ab")[..]));
         let body = [prefixed(b"a"), frame(2, b"{}")].concat();
+        let messages = Variant::Connect.response(&body, true);
+        assert_eq!(messages.as_deref(), Some(&prefixed(b"a")[..]));
+        assert_eq!(Variant::Connect.response(&body[..4], true), None);
         assert_eq!(read(stream, &body), (1, b"{}".to_vec(), None));
     }
 }

@@ -404,6 +404,11 @@ impl Session {
         &self.done.head
     }
 
+    /// Returns the fields of its trailers, if heads are kept.
+    pub fn trailers(&self) -> &[u8] {
+        &self.done.trailers
+    }
+
     /// Returns the values of its Server-Timing fields.
     pub fn timings(&self) -> &[u8] {
         &self.done.timings

@@ -39,6 +39,8 @@ pub(crate) struct Stream {
     pub(crate) facts: StreamFacts,
     /// Fields of the final response as HTTP/1 would write them, if heads are kept.
     pub(crate) head: Vec<u8>,
+    /// Fields of the trailers, if heads are kept.
+    pub(crate) trailers: Vec<u8>,
     /// Values of Server-Timing fields, separated by commas.
     pub(crate) timings: Vec<u8>,
     reader: FrameReader,
@@ -87,9 +89,10 @@ impl Stream {
             std::mem::take(buffer)
         };
         let head = emptied(&mut self.head);
+        let trailers = emptied(&mut self.trailers);
         let timings = emptied(&mut self.timings);
         let section = emptied(&mut self.section);
-        *self = Stream { id, head, timings, section, headless, ..Stream::default() };
+        *self = Stream { id, head, trailers, timings, section, headless, ..Stream::default() };
     }
 
     /// Processes the next bytes of the stream: at most one frame.
@@ -238,14 +241,15 @@ impl Stream {
         if !is_well_formed(name, value) || (!trailers && status.is_none()) {
             return Err(Unreadable::Field);
         }
-        // of trailers only the server's times are wanted
+        if keeps || (is_failure(*status) && !trailers) {
+            let kept = if trailers { &mut self.trailers } else { &mut self.head };
+            for part in [name, b": ", value, b"\r\n"] {
+                kept.extend_from_slice(part);
+            }
+        }
+        // of trailers only the server's times are facts of the response
         if trailers && name != b"server-timing" {
             return Ok(());
-        }
-        if (keeps || is_failure(*status)) && !trailers {
-            for part in [name, b": ", value, b"\r\n"] {
-                self.head.extend_from_slice(part);
-            }
         }
         match name {
             b"content-length" => {

@@ -118,6 +118,10 @@ impl Http3 {
         }
     }
 
+    pub(super) fn trailers(&self) -> &[u8] {
+        self.session.trailers()
+    }
+
     pub(super) fn timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
         timings(self.session.timings())
     }

@@ -44,7 +44,7 @@ impl Worker {
                 intake.gather(body);
             }
             if self.setup.body.looks() {
-                if self.setup.body.streams() {
+                if self.setup.body.streams() && !intake.is_stream() {
                     expect_events(&self.setup, conn, row, &mut intake);
                 }
                 intake.inspect(&self.setup.body, conn.head(), body, last);
@@ -364,7 +364,9 @@ impl Worker {
             GrpcVariant::Web | GrpcVariant::WebText => {
                 grpc::status_of(facts.status, conn.head(), end)
             }
-            GrpcVariant::Connect => connect::status(facts.status, end, self.setup.grpc_form),
+            GrpcVariant::Connect => {
+                connect::status(facts.status, end, self.setup.grpc_form(call.target))
+            }
         };
         self.journal.grpc_status(&status, call.intended);
         // the end of a Connect call is JSON and has no fields
@@ -414,6 +416,8 @@ impl Worker {
     #[inline]
     fn judge(&self, call: &Call, facts: &ResponseFacts, wrong: Option<FailureClass>) -> End {
         let class = if self.setup.status_ok(facts.status) || is_on_socket(call) {
+            wrong
+        } else if self.setup.is_connect(call.target) && !facts.is_headless() {
             wrong
         } else if facts.is_headless() {
             Some(FailureClass::NotHttp)
@@ -684,8 +688,9 @@ fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     if (good || described)
         && let Some(form) = setup.stream(call.target)
     {
+        let body = if good { setup.grpc_form(call.target) } else { BodyForm::Error };
         intake.marks.step = setup.stream_step(call.target);
-        intake.expect_events(form, if good { setup.grpc_form } else { BodyForm::Error });
+        intake.expect_events(form, body);
     }
 }
 

@@ -181,6 +181,21 @@ impl JourneyPlan {
         all
     }
 
+    /// Changes each step.
+    pub(crate) fn change_steps(&mut self, change: &mut dyn FnMut(&mut JourneyStep)) {
+        fn visit(parts: &mut [JourneyPart], change: &mut dyn FnMut(&mut JourneyStep)) {
+            for part in parts {
+                match part {
+                    JourneyPart::Step(step) => change(step),
+                    JourneyPart::Block(block) => visit(&mut block.parts, change),
+                }
+            }
+        }
+        for journey in &mut self.journeys {
+            visit(&mut journey.parts, change);
+        }
+    }
+
     /// Items timed in addition to single steps: the iterations of each journey, then blocks.
     pub fn transactions(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.journeys.iter().map(|it| it.name.as_str()).collect();

@@ -77,6 +77,8 @@ pub(super) static GRPC: &[Setting] = &[
     Setting { name: "grpc-protocol", value: "NAME", field: VARIANT,
         help: "Protocol of the calls: grpc, grpc-web, grpc-web-text or connect [default: grpc]",
         more: "gRPC-Web and Connect use HTTP/1.1 or HTTP/2. Without --http, TLS negotiates the version and plain text uses HTTP/1.1.", ..GRPC_CALL },
+    Setting { name: "grpc-compress", value: "CODING", field: COMPRESS,
+        help: "Compress messages, and accept compressed ones: gzip [default: none]", ..GRPC_CALL },
     Setting { name: "grpc-keepalive", value: "TIME", field: field!(off grpc.keepalive, DURATION),
         bounds: &[within(1.0, 86_400.0, "takes a time from 1s to 1d")],
         help: "Ping a connection with calls in flight after this time without data from the server [default: never]",
@@ -131,6 +133,31 @@ fn parse_variant(text: &str) -> Result<GrpcVariant, ParseError> {
             quoted(text)
         ))
     })
+}
+
+/// The coding also determines fields of the request.
+const COMPRESS: PlanField = PlanField {
+    key: "grpc.compress",
+    check: |text, _| check_coding(text),
+    read: |plan, _, value, _| {
+        let KeyValue::One(value) = value else { return Ok(()) };
+        let Some(text) = value.typed() else { return Ok(()) };
+        check_coding(&text)?;
+        plan.compress_grpc();
+        Ok(())
+    },
+    show: |plan, _| {
+        let coding = if plan.grpc.compress { Scalar::text("gzip") } else { Scalar::Off };
+        ("", KeyValue::One(coding))
+    },
+    ..NO_FIELD
+};
+
+fn check_coding(text: &str) -> Result<(), ParseError> {
+    match text {
+        "gzip" => Ok(()),
+        _ => Err(ParseError(format!("{} is not a known coding; write gzip", quoted(text)))),
+    }
 }
 
 /// A deadline is a field of the request, without a key in the plan.

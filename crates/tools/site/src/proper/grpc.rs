@@ -1,4 +1,4 @@
-//! gRPC: the service of `echo.proto`, health checks and reflection.
+//! gRPC, gRPC-Web and Connect: the service of `echo.proto`, health checks and reflection.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -12,15 +12,15 @@ use grpc::Schema;
 use grpc::reflection;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Bytes, Frame};
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, Response};
 use prost::Message;
-use protocol::grpc::{CONTENT_TYPE, Code, PREFIX_BYTES, prefixed};
+use protocol::grpc::{Code, PREFIX_BYTES, prefixed};
 use tokio::time::{Instant, Sleep};
 
 use super::Common;
 use super::body::{PageBody, Upload};
-use crate::head::SERVER;
+use super::grpc_form::{CallForm, headed};
 
 const ECHO: &str = include_str!("echo.proto");
 /// Replies that a stream may have.
@@ -80,6 +80,7 @@ pub(super) struct GrpcReplies {
     gap: Duration,
     sleep: Pin<Box<Sleep>>,
     status: Option<(u32, String)>,
+    form: CallForm,
 }
 
 impl GrpcReplies {
@@ -93,7 +94,19 @@ impl GrpcReplies {
             gap: Duration::from_millis(u64::from(request.gap_ms)),
             sleep: Box::pin(tokio::time::sleep_until(Instant::now() + wait)),
             status: Some((request.status, request.status_message.clone())),
+            form: CallForm::GRPC,
         }
+    }
+
+    /// Sends the response in this form.
+    pub(super) fn formed(self, form: CallForm) -> GrpcReplies {
+        GrpcReplies { form, ..self }
+    }
+
+    /// Returns the status of a response without messages, and the instant at which it is due.
+    pub(super) fn failure(&self) -> Option<(u32, &str, Instant)> {
+        let (code, message) = self.status.as_ref().filter(|(code, _)| *code != 0)?;
+        (self.count == 0).then(|| (*code, &**message, self.sleep.deadline()))
     }
 
     fn fixed(message: Vec<u8>) -> GrpcReplies {
@@ -111,10 +124,10 @@ impl GrpcReplies {
             let reply = SayReply { text: self.text.clone(), number: self.next };
             let message = self.fixed.take();
             let message = message.unwrap_or_else(|| prefixed(&reply.encode_to_vec()).into());
-            return Poll::Ready(Some(Frame::data(message)));
+            return Poll::Ready(Some(Frame::data(self.form.message(message))));
         }
-        let trailers = self.status.take().map(|(code, message)| trailers(code, &message));
-        Poll::Ready(trailers.map(Frame::trailers))
+        let end = self.status.take().and_then(|(code, message)| self.form.end(code, &message));
+        Poll::Ready(end)
     }
 }
 
@@ -261,7 +274,7 @@ fn ready_or_pending<T>(value: Option<T>) -> Poll<T> {
     value.map_or(Poll::Pending, Poll::Ready)
 }
 
-fn trailers(code: u32, message: &str) -> HeaderMap {
+pub(super) fn trailers(code: u32, message: &str) -> HeaderMap {
     let mut map = HeaderMap::new();
     map.insert(HeaderName::from_static("grpc-status"), HeaderValue::from(code));
     // every byte that is not plain is percent-encoded
@@ -278,28 +291,26 @@ fn trailers(code: u32, message: &str) -> HeaderMap {
     map
 }
 
-/// Returns whether a request is a call of gRPC.
-pub(super) fn is_call(request: &Request<Upload>) -> bool {
-    let kind = request.headers().get(header::CONTENT_TYPE);
-    request.method() == Method::POST
-        && request.version() == hyper::Version::HTTP_2
-        && kind.is_some_and(|kind| kind.as_bytes().starts_with(CONTENT_TYPE.as_bytes()))
-}
-
 /// Returns the response to a call.
-pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Response<PageBody> {
+pub(super) async fn respond(
+    request: Request<Upload>,
+    form: CallForm,
+    common: &Common,
+) -> Response<PageBody> {
     let path = request.uri().path().to_owned();
-    if reflection::PATHS.contains(&path.as_str()) {
-        return conversation(request, None);
-    }
-    if path == CHAT {
-        return conversation(request, Some(0));
+    if form == CallForm::GRPC {
+        if reflection::PATHS.contains(&path.as_str()) {
+            return conversation(request, None);
+        }
+        if path == CHAT {
+            return conversation(request, Some(0));
+        }
     }
     let encoding = request.headers().get("grpc-encoding").map(HeaderValue::as_bytes);
     let gzip = match encoding {
         None | Some(b"identity") => false,
         Some(b"gzip") => true,
-        Some(_) => return unknown_encoding(),
+        Some(_) => return unknown_encoding(form),
     };
     let mut incoming = request.into_body();
     let mut held = common.hold();
@@ -307,32 +318,41 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     while let Some(Ok(frame)) = incoming.frame().await {
         let Ok(data) = frame.into_data() else { continue };
         let too_long = held.len() + data.len() as u64 > common.body_max || !held.push(&data);
-        if too_long || prefixes.exceed(held.bytes()) {
-            return refused(Code::ResourceExhausted, "the messages are too long");
+        if too_long || (form.has_prefixes() && prefixes.exceed(held.bytes())) {
+            return form.refused(Code::ResourceExhausted, "the messages are too long");
         }
     }
-    let answer =
-        messages(held.bytes(), gzip, common.body_max).and_then(|messages| answer(&path, &messages));
-    answer.unwrap_or_else(|code| {
-        let why = match code {
-            Code::ResourceExhausted => "the messages are too long",
-            Code::Unimplemented => "unknown method, or one that takes a single message",
-            Code::NotFound => "there is no such service",
-            _ => "the request is not a message of this method",
-        };
-        refused(code, why)
-    })
+    let framed = form.request(held.bytes()).ok_or(Code::Internal);
+    let replies = framed.and_then(|framed| {
+        let messages = messages(&framed, gzip, common.body_max)?;
+        answer(&path, &messages)
+    });
+    match replies {
+        Ok(replies) => form.reply(replies).await,
+        Err(code) => refused(form, code),
+    }
 }
 
-/// Returns the response to the messages of a call.
+/// Returns the response to a call that the site does not understand.
+fn refused(form: CallForm, code: Code) -> Response<PageBody> {
+    let why = match code {
+        Code::ResourceExhausted => "the messages are too long",
+        Code::Unimplemented => "unknown method, or one that takes a single message",
+        Code::NotFound => "there is no such service",
+        _ => "the request is not a message of this method",
+    };
+    form.refused(code, why)
+}
+
+/// Returns the replies to the messages of a call.
 ///
 /// # Errors
 /// Fails if the method does not exist, or takes other messages, or another number of them.
-fn answer(path: &str, messages: &[Cow<'_, [u8]>]) -> Result<Response<PageBody>, Code> {
+fn answer(path: &str, messages: &[Cow<'_, [u8]>]) -> Result<GrpcReplies, Code> {
     if path == HEALTH {
         let HealthCheckRequest { service } = decoded(only(messages)?)?;
         return match SERVICES.contains(&service.as_str()) {
-            true => Ok(reply(GrpcReplies::fixed(prefixed(&SERVING)))),
+            true => Ok(GrpcReplies::fixed(prefixed(&SERVING))),
             false => Err(Code::NotFound),
         };
     }
@@ -354,7 +374,7 @@ fn answer(path: &str, messages: &[Cow<'_, [u8]>]) -> Result<Response<PageBody>, 
         }
         _ => return Err(Code::Unimplemented),
     };
-    Ok(reply(replies))
+    Ok(replies)
 }
 
 /// Returns the message of a method that takes exactly one.
@@ -396,7 +416,7 @@ impl Prefixes {
 ///
 /// # Errors
 /// Fails if the request is malformed, or its messages have more than `most` bytes after
-/// decompression.
+/// decompression, or one of them more than [`MESSAGE_MAX`].
 fn messages(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<Cow<'_, [u8]>>, Code> {
     let mut all = Vec::new();
     let mut left = most;
@@ -406,9 +426,10 @@ fn messages(mut body: &[u8], gzip: bool, most: u64) -> Result<Vec<Cow<'_, [u8]>>
         let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| bad)?;
         let message = rest.get(..length).ok_or(bad)?;
         all.push(match flag {
+            _ if length > MESSAGE_MAX => return Err(Code::ResourceExhausted),
             0 => Cow::Borrowed(message),
             1 if gzip => {
-                let inflated = inflated(message, left)?;
+                let inflated = inflated(message, left.min(MESSAGE_MAX as u64))?;
                 left -= inflated.len() as u64;
                 Cow::Owned(inflated)
             }
@@ -430,36 +451,16 @@ fn inflated(message: &[u8], most: u64) -> Result<Vec<u8>, Code> {
     if out.len() as u64 > most { Err(Code::ResourceExhausted) } else { Ok(out) }
 }
 
-fn reply(replies: GrpcReplies) -> Response<PageBody> {
-    headed(PageBody::Replies(replies))
-}
-
 fn conversation(request: Request<Upload>, chat: Option<u32>) -> Response<PageBody> {
     let conversation = Conversation::new(request.into_body(), chat);
-    headed(PageBody::Conversation(Box::new(conversation)))
-}
-
-/// Returns a response of one list of fields (Trailers-Only).
-fn refused(code: Code, message: &str) -> Response<PageBody> {
-    let mut response = headed(PageBody::Whole(Bytes::new()));
-    response.headers_mut().extend(trailers(u32::from(code.number()), message));
-    response
+    headed(CallForm::GRPC, PageBody::Conversation(Box::new(conversation)))
 }
 
 /// Returns the response to a request in an unknown encoding; it names the known ones.
-fn unknown_encoding() -> Response<PageBody> {
-    let mut response = refused(Code::Unimplemented, "unknown grpc-encoding");
+fn unknown_encoding(form: CallForm) -> Response<PageBody> {
+    let mut response = form.refused(Code::Unimplemented, "unknown grpc-encoding");
     let known = HeaderValue::from_static("identity,gzip");
     response.headers_mut().insert(HeaderName::from_static("grpc-accept-encoding"), known);
-    response
-}
-
-fn headed(body: PageBody) -> Response<PageBody> {
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::OK;
-    let headers = response.headers_mut();
-    headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
     response
 }
 
@@ -485,6 +486,9 @@ mod tests {
         assert_eq!(messages(&zipped(4, 3_000), true, most), Err(Code::ResourceExhausted));
         assert_eq!(messages(&zipped(1, 3_000), false, most), Err(Code::Internal));
         assert_eq!(messages(&zipped(1, 3_000)[..9], true, most), Err(Code::Internal));
+        let most = 100 << 20;
+        assert!(messages(&zipped(1, MESSAGE_MAX - 10), true, most).is_ok());
+        assert_eq!(messages(&zipped(1, MESSAGE_MAX), true, most), Err(Code::ResourceExhausted));
     }
 
     #[test]

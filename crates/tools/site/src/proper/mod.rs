@@ -9,6 +9,7 @@ mod converse;
 mod dynamic;
 mod events;
 mod grpc;
+mod grpc_form;
 mod model;
 mod pages;
 mod passed;

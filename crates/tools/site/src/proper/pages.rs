@@ -14,6 +14,7 @@ use super::body::{PageBody, Pieces, Upload};
 use super::dynamic::DynamicPages;
 use super::events::{EventText, Events};
 use super::grpc;
+use super::grpc_form::CallForm;
 use super::model;
 use super::raw::{RawKind, RawResponse};
 use super::socket::SocketVisit;
@@ -55,8 +56,8 @@ pub(super) async fn answer(request: Request<Upload>, common: &Common) -> SiteRes
 }
 
 async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse {
-    if grpc::is_call(&request) {
-        return SiteResponse::Page(grpc::respond(request, common).await);
+    if let Some(form) = CallForm::of(&request) {
+        return SiteResponse::Page(grpc::respond(request, form, common).await);
     }
     let found = match refused(&request, common) {
         Some(refusal) => Err(refusal),

@@ -229,8 +229,13 @@ async fn answer(
     let (head, mut content) = response.into_parts();
     stream.send_response(Response::from_parts(head, ())).await?;
     while let Some(Ok(frame)) = content.frame().await {
-        if let Ok(data) = frame.into_data() {
-            stream.send_data(data).await?;
+        match frame.into_data() {
+            Ok(data) => stream.send_data(data).await?,
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    stream.send_trailers(trailers).await?;
+                }
+            }
         }
     }
     stream.finish().await
