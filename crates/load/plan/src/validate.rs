@@ -218,7 +218,7 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
         let text = format!(
             "{} names no method; write grpc://host:port/package.Service/Method, for example \
              /grpc.health.v1.Health/Check",
-            target.url
+            target.url.as_str().replacen("http", "grpc", 1)
         );
         problems.add("URL", text);
     }

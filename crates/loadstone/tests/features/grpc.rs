@@ -189,7 +189,7 @@ fn steps_are_divided_among_scenarios() {
     let (head, steps) = JOURNEY.split_once("[load]").expect("a load");
     let (_, steps) = steps.split_once("[[feeder]]").expect("a feeder");
     let health = "[[journey]]\nname = \"health\"\n[[journey.step]]\nname = \"check\"\n\
-                  grpc = \"grpc.health.v1.Health/Check\"\n";
+                  grpc = \"loadstone.v1.Echo/Say\"\n";
     let scenarios = "[[scenario]]\nname = \"a\"\njourneys = [\"talk\"]\nduration = \"400ms\"\n\
                      load = { users = 2 }\n[[scenario]]\nname = \"b\"\n\
                      journeys = [\"health\"]\nduration = \"400ms\"\nload = { rate = \"50/s\" }\n";

@@ -41,7 +41,7 @@ pub(super) const REQUEST: usize = 7;
 pub(super) const TOP: usize = 8;
 pub(super) const STOP: usize = 9;
 pub(super) const LOAD: usize = 10;
-pub(super) const GRPC: usize = 12;
+pub(super) const GRPC: usize = 11;
 pub(super) const WEBSOCKET: usize = 12;
 pub(super) const TOKEN: usize = 13;
 
