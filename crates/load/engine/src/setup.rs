@@ -9,7 +9,9 @@ use crate::speaker::websocket::SocketTerms;
 use crate::token::Tokens;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
-use plan::{GrpcVariant, Http2Plan, HttpVersion, Load, Masker, Plan, SessionPlan, Streaming, Visit};
+use plan::{
+    GrpcVariant, Http2Plan, HttpVersion, Load, Masker, Plan, SessionPlan, Streaming, Visit,
+};
 use protocol::grpc::BodyForm;
 use protocol::http1::response::{Leniency, Limits};
 use stats::Snapshot;

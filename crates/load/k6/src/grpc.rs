@@ -275,9 +275,9 @@ fn wire(
 /// Returns a message of the method, with its length prefix.
 fn encoded(method: &GrpcMethod, json: &str) -> std::result::Result<Vec<u8>, String> {
     let message = method.message(json.as_bytes());
-    message.map(|message| prefixed(&message)).map_err(|why| {
-        format!("unable to serialise request object to protocol buffer: {why}")
-    })
+    message
+        .map(|message| prefixed(&message))
+        .map_err(|why| format!("unable to serialise request object to protocol buffer: {why}"))
 }
 
 /// Sends a message on a stream, or ends our side of it. Has no effect if the stream has ended.

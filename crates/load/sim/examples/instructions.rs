@@ -8,8 +8,8 @@
 
 use plan::HttpVersion;
 use sim::{
-    CannedKind, CannedResponse, CannedSteps, Keep, calls_against, calls_of_kind, calls_over_streams,
-    canned_journey, canned_list, canned_messages,
+    CannedKind, CannedResponse, CannedSteps, Keep, calls_against, calls_of_kind,
+    calls_over_streams, canned_journey, canned_list, canned_messages,
 };
 
 fn main() {

@@ -70,9 +70,7 @@ impl Variant {
                 frames.truncate(end_at(&frames, WEB_END)?);
                 Some(Cow::Owned(frames))
             }
-            Variant::Connect if streams => {
-                Some(Cow::Borrowed(&body[..end_at(body, CONNECT_END)?]))
-            }
+            Variant::Connect if streams => Some(Cow::Borrowed(&body[..end_at(body, CONNECT_END)?])),
             Variant::Connect => Some(Cow::Owned(prefixed(body))),
         }
     }

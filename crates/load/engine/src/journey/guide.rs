@@ -338,10 +338,12 @@ impl Judging<'_> {
         let Some(body) = content(&travel.plan, heard) else { return Some(FailureClass::Encoding) };
         let body = match &card.codec {
             // the body of another status describes an error
-            Some(codec) if card.looks_at_bodies && heard.status == 200 => match codec.response_json(&body) {
-                Ok(json) => Cow::Owned(json.into_bytes()),
-                Err(_) => return Some(FailureClass::Encoding),
-            },
+            Some(codec) if card.looks_at_bodies && heard.status == 200 => {
+                match codec.response_json(&body) {
+                    Ok(json) => Cow::Owned(json.into_bytes()),
+                    Err(_) => return Some(FailureClass::Encoding),
+                }
+            }
             _ => body,
         };
         let seen = ResponseParts { status: heard.status, head: heard.head, body: &body };
