@@ -141,7 +141,7 @@ impl Call {
     }
 }
 
-/// How a call ended, before it becomes a sample.
+/// End of a call, before it becomes a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) outcome: Outcome,

@@ -25,9 +25,9 @@ pub struct Row {
     /// Highest number of connections open at once within the row.
     pub connections_peak: u64,
     pub in_flight: u64,
-    /// When the worker's latest outcome was known.
+    /// Instant at which the worker's latest outcome was known.
     pub last_done: Nanos,
-    /// How late the worker issued its first call; `NEVER` before.
+    /// Lateness of the worker's first call; `NEVER` before.
     pub first_late: Nanos,
     /// CPU time of the worker since its previous row, and the elapsed time. The worker does not
     /// read these clocks: its link fills them in.

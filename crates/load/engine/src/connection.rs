@@ -102,7 +102,7 @@ pub(crate) struct Work {
     early: Early,
     /// Reads the proxy's response to CONNECT, until the tunnel is established.
     tunnel: Option<Box<ResponseReader>>,
-    /// When `connect` returned, then when the transport was established.
+    /// Instant at which `connect` returned, then that at which the transport was established.
     connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
     setup: Option<(Nanos, Option<Nanos>)>,

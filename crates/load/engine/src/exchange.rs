@@ -135,7 +135,7 @@ pub struct Contact {
     pub agreed: Option<String>,
     /// Streams that the peer permits at once, if announced.
     pub streams_max: Option<u64>,
-    /// When the response was complete, or had failed.
+    /// Instant at which the response was complete or had failed.
     pub at: Option<Nanos>,
 }
 

@@ -214,7 +214,7 @@ struct PacedConnection {
     left: u64,
     visitor: Visitor,
     asked: Option<AskedFor>,
-    /// When the line is free for the next request.
+    /// Instant at which the line is free for the next request.
     free_at: Nanos,
     /// For calls wholly or partly in the measured phase: received bits, their time with the waits,
     /// their number, and the number of failures.

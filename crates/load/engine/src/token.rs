@@ -136,7 +136,7 @@ struct HeldToken {
     value: Option<Arc<str>>,
     obtained: Nanos,
     expires: Nanos,
-    /// When to request the next token.
+    /// Instant of the next token request.
     next: Nanos,
     is_asked: bool,
     /// The server answered 401 to this token.

@@ -36,7 +36,7 @@ pub(crate) struct SocketState {
     url: String,
     /// Instant at which its opening began.
     began: Option<Nanos>,
-    /// When a ping without a pong was sent.
+    /// Instant at which a ping without a pong was sent.
     pinged: Option<Nanos>,
 }
 

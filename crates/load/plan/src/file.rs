@@ -23,7 +23,7 @@ use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 /// The version of the format; a file begins with it.
 pub const VERSION: i64 = 1;
 
-/// How a printed plan treats secrets.
+/// Treatment of secrets in a printed plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrets {
     /// All secrets are printed, so that the run can be repeated.

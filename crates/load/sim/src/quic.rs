@@ -56,7 +56,7 @@ pub enum RequestTreatment {
     Ignored,
 }
 
-/// How a server handles early data.
+/// Treatment of early data by a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyDataMode {
     /// The server's tickets do not permit early data.
@@ -89,7 +89,7 @@ pub struct QuicWorld {
     pub treatment: fn(u64) -> RequestTreatment,
     /// The port is closed: datagrams are answered with ICMP errors.
     pub closed_port: bool,
-    /// How requests in early data are handled.
+    /// Treatment of requests in early data.
     pub early: EarlyDataMode,
     /// Clients may not migrate (RFC 9000 section 18.2).
     pub fixed: bool,

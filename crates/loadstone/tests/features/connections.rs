@@ -1,4 +1,4 @@
-//! How connections are opened, used, timed and closed, as the other end sees it.
+//! Opening, use, timing and closing of connections, as seen by the other end.
 
 use crate::peek;
 use crate::support::http::{Recorder, read_request, response};

@@ -344,7 +344,7 @@ fn method(report: &CompareRecord, more: &str) -> String {
     )
 }
 
-/// How the distribution of each side is drawn.
+/// Style of each side's distribution.
 const LOOKS: [(Tone, Dash); 3] =
     [(Tone::Blue, Dash::None), (Tone::Orange, Dash::Long), (Tone::Green, Dash::Short)];
 

@@ -113,7 +113,7 @@ impl Tortured {
     }
 }
 
-/// Which results a list shows; an empty filter shows all.
+/// Selection of the results in a list; an empty filter shows all.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Part of the name, in any case.

@@ -171,7 +171,7 @@ impl Recording {
 pub struct Seconds {
     queue: Queue,
     index: usize,
-    /// When the last complete count was sent, in seconds of the run.
+    /// Time of the last complete count, in seconds of the run.
     total_at_s: f64,
     /// The machines of a fleet; their latest state is written with the next second.
     agents: Vec<AgentNow>,

@@ -50,7 +50,7 @@ enum VisitStage {
     Flushing,
 }
 
-/// When the parts of an exchange started.
+/// Start of each part of an exchange.
 #[derive(Clone, Copy, Debug, Default)]
 struct Begun {
     /// The first byte of the request.

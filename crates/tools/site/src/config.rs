@@ -19,7 +19,7 @@ pub(crate) struct ModelPace {
     pub(crate) every: Nanos,
 }
 
-/// How `/sleep` serves several requests.
+/// Concurrency of `/sleep`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sleeping {
     /// One request after another, as a handler without concurrency.

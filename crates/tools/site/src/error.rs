@@ -1,4 +1,4 @@
-//! Why the site could not be started, with the fix.
+//! Reasons why the site could not be started, with the fix.
 
 use std::io;
 use std::path::PathBuf;

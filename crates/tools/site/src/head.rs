@@ -8,7 +8,7 @@ use hyper::StatusCode;
 /// Value of `Server`.
 pub(crate) const SERVER: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
 
-/// How the end of the body is indicated.
+/// Indication of the end of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyFraming {
     Length(u64),

@@ -19,7 +19,7 @@ const KEPT_MAX: usize = 4_096;
 const QUIET: Duration = Duration::from_millis(250);
 /// A connection without a byte is forgotten after this: proxies open some in advance.
 const EMPTY: Duration = Duration::from_secs(30);
-/// How long data after the response is read.
+/// Time for which data after the response is read.
 const BEHIND: Duration = Duration::from_millis(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const BODY: &str = "Loadstone's origin received it.\n";

@@ -204,7 +204,7 @@ impl Drop for Site {
     }
 }
 
-/// How a thread reports that it serves, and that it has stopped.
+/// Channel by which a thread reports that it serves, and that it has stopped.
 #[derive(Debug)]
 struct Reports {
     ready: Sender<Result<(), SiteError>>,

@@ -71,7 +71,7 @@ impl Rate {
     }
 }
 
-/// How often a failure recurred.
+/// Number of times that a failure recurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reproduced {
     /// No attempt failed.

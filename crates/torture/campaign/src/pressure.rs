@@ -41,7 +41,7 @@ pub(crate) struct Round {
     pub(crate) ended: Vec<Ended>,
     /// True if the kept probe was served while all connections were open: it had its own slot.
     pub(crate) kept: bool,
-    /// How long well-behaved clients were denied, from the first lost probe.
+    /// Time for which well-behaved clients were denied, from the first lost probe.
     pub(crate) denied_for: Nanos,
     /// Well-behaved clients were served again under load ...
     pub(crate) served_again: bool,

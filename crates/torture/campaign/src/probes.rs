@@ -23,7 +23,7 @@ pub const DEADLINE_FACTOR: u64 = 10;
 /// Maximum number of outstanding probes; a probe due beyond it counts as lost.
 pub const WAITING_MAX: usize = 256;
 
-/// How the server's health is probed.
+/// Settings of the health probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probing {
     /// Interval between two probes of a kind.

@@ -27,7 +27,7 @@ pub struct Failure {
 /// Maximum number of simultaneous conversations, whatever a file requests.
 const AT_ONCE_MAX: usize = 1_000;
 
-/// How pauses are handled.
+/// Treatment of pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     Kept,

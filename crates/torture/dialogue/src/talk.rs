@@ -156,7 +156,7 @@ pub enum What {
     Saw(PacketKind),
 }
 
-/// How a conversation ended.
+/// End of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TalkEnd {
     /// No connection was established.
@@ -179,7 +179,7 @@ pub enum TalkEnd {
 #[derive(Clone, Debug)]
 pub struct Talk {
     pub start: Nanos,
-    /// When the connection was established, since the start.
+    /// Time of establishment, since the start.
     pub connected: Option<Nanos>,
     pub over: Nanos,
     pub end: TalkEnd,

@@ -36,7 +36,7 @@ pub(super) struct Connection {
     served: u32,
     /// Start of the current wait: connected, first byte of the head, head read, response sent.
     since: Nanos,
-    /// When the last byte was received.
+    /// Instant at which the last byte was received.
     heard: Nanos,
     /// Number of reads of the current message.
     reads: u32,

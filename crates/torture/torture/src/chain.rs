@@ -21,15 +21,15 @@ pub struct ChainRow {
     pub sent: Vec<u8>,
     /// Short description of the client's response.
     pub front: String,
-    /// How the proxy handled the request, or `None` if arrivals were not recorded.
+    /// Handling of the request by the proxy, or `None` if arrivals were not recorded.
     pub handling: Option<Handling>,
     pub arrived: Vec<Arrival>,
-    /// How the first message that arrived differs from what was sent.
+    /// Differences of the first message that arrived from the sent one.
     pub changes: Vec<String>,
     /// Framing rules that the message still violates.
     pub faults: Vec<FramingFault>,
-    /// How the server interpreted what arrived, or the request itself if arrivals were not
-    /// recorded.
+    /// Interpretation by the server of the arrived messages, or of the request itself if arrivals
+    /// were not recorded.
     pub back: Option<(String, Meeting)>,
     /// One HTTP/2 request became something other than one message: a clause that describes the
     /// arrival.

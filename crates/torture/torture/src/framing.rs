@@ -52,7 +52,7 @@ impl FramingFault {
     }
 }
 
-/// How a request delimits its content.
+/// Delimitation of a request's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContentFraming {
     /// No content.
@@ -72,7 +72,7 @@ impl ContentFraming {
     }
 }
 
-/// Where a message ends.
+/// End of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageEnd {
     /// The message ends after this many bytes.

@@ -71,7 +71,7 @@ pub struct Judgement {
     pub expected: String,
     /// Reason why the outcome is not a pass.
     pub why: String,
-    /// How a failed conversation failed.
+    /// Kind of the failure.
     pub kind: Option<FailureKind>,
     /// The cause, if the outcome shows it whatever was sent.
     pub cause: Option<Cause>,

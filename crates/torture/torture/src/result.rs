@@ -288,7 +288,7 @@ pub enum Seen {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
     pub kind: ProbeKind,
-    /// When the probe was due, and how much later it was sent.
+    /// Due instant of the probe, and its lateness.
     pub due: Nanos,
     pub late: Nanos,
     /// From the due instant until the connection was established (`None` if it already was), until

@@ -218,13 +218,13 @@ pub(crate) struct SocketSpeaker {
     news: SocketNews,
     end: Option<SocketEnd>,
     random: Stream,
-    /// When the upgrade was sent, if known.
+    /// Instant at which the upgrade was sent, if known.
     asked_at: Nanos,
-    /// When the last message of the server arrived.
+    /// Instant at which the last message of the server arrived.
     heard_at: Nanos,
-    /// When the last byte before a close frame arrived.
+    /// Instant at which the last byte before a close frame arrived.
     input_at: Nanos,
-    /// When the heartbeat without a pong was sent.
+    /// Instant at which the heartbeat without a pong was sent.
     pinged_at: Nanos,
     scratch: Vec<u8>,
     /// True if the server does not accept messages of the application yet.

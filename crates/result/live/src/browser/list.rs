@@ -36,7 +36,7 @@ impl ListQuery {
     }
 }
 
-/// Which store a list is of, and notes of its opening.
+/// Store of a list, and notes of its opening.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoreHead<'a> {
     pub(crate) store: &'a str,

@@ -6,7 +6,7 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WireMessage(Vec<u8>);
 
-/// How a field's value is encoded: the lower three bits of its tag.
+/// Encoding of a field's value: the lower three bits of its tag.
 #[derive(Clone, Copy, Debug)]
 enum WireType {
     Varint = 0,

@@ -6,7 +6,7 @@ use crate::section::{Block, Caution, Document, Forms, Voice, say};
 use crate::words::{self, counted, printable};
 use record::compare::{BoundRecord, CompareRecord, Contrast};
 
-/// How the answers of a gate are derived.
+/// Derivation of a gate's answers.
 pub(super) const METHOD: &str = "Intervals are confidence sequences: they hold at every block, so the gate may stop as soon as it \
      is certain. A wrong fail and a wrong pass have a probability of at most 5 % each. pp: percentage \
      points.";

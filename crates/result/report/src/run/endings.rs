@@ -1,5 +1,5 @@
-//! How the calls of a run ended along its window: responses by status number, and failures without
-//! a response by class, as parts of one whole.
+//! Ends of a run's calls along its window: responses by status number, and failures without a
+//! response by class, as parts of one whole.
 
 use super::charts::Along;
 use crate::section::chart::{AxisUnit, Chart, Line, Tone};

@@ -1,4 +1,4 @@
-//! How a proxy transforms requests: the record, checked against its schema, and the text.
+//! Transformation of requests by a proxy: the record, checked against its schema, and the text.
 
 use super::fits_its_schema;
 use record::torture::chain::{ChainEnds, ChainRecord, chain_record};

@@ -1,4 +1,4 @@
-//! How a proxy changes requests, as text.
+//! Changes of requests by a proxy, as text.
 
 use super::words;
 use crate::Style;

@@ -54,7 +54,7 @@ pub fn run_file(
     text
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunEnd {
     pub elapsed_s: f64,

@@ -26,7 +26,7 @@ pub(super) struct Report<'a> {
     pub(super) figures: GhzFigures,
     pub(super) end: EndReason,
     pub(super) date: Date,
-    /// When the run ended, on the clock of samples.
+    /// End of the run, on the clock of samples.
     pub(super) ended: Nanos,
 }
 

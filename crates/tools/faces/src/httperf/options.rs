@@ -4,7 +4,7 @@ use super::number::{decimal, unsigned};
 use super::value::{self, Bad};
 use crate::longopt::{self, Found, Long, Takes};
 
-/// Which parts of requests or replies are printed.
+/// Printed parts of requests or replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Print {
     pub(super) header: bool,

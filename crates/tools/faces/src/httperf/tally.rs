@@ -127,7 +127,7 @@ pub(super) struct Tally {
     /// The first connection with a TLS failure, at which the original gives up.
     pub(super) tls_failure: Option<FailureClass>,
     pub(super) sessions: Sessions,
-    /// When replies were complete and sessions completed, in bins of a rate sample.
+    /// Times of complete replies and sessions, in bins of a rate sample.
     reply_bins: BTreeMap<u64, u64>,
     session_bins: BTreeMap<u64, u64>,
     /// The first sample of rates ends here, in seconds.

@@ -16,7 +16,7 @@ const PROBES_MIN: u64 = 8;
 const START_MIN: Nanos = Nanos::from_millis(400);
 /// Time before the start without a message of the manager after which the start is canceled.
 const GO_BEFORE: Nanos = Nanos::from_millis(300);
-/// How long an agent without a load waits for a silent manager.
+/// Time for which an agent without a load waits for a silent manager.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
 /// Time for which an agent with counts keeps them for a manager that takes over.
 const PATIENCE_WITH_ROWS: Nanos = Nanos::from_secs(600);

@@ -201,7 +201,7 @@ pub struct Manager {
     start: Nanos,
     /// Time of the latest clock reading.
     now: Nanos,
-    /// When the last heartbeat was sent.
+    /// Instant of the last heartbeat.
     signed: Nanos,
     offers: Vec<Offer>,
     next_beat: Nanos,

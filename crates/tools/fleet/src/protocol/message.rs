@@ -146,7 +146,7 @@ pub struct Holding {
     pub bound: u64,
 }
 
-/// How an agent's part of a step ended.
+/// End of an agent's part of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartEnding {

@@ -49,7 +49,7 @@ fn is_archive(name: &Path) -> bool {
     ARCHIVES.iter().any(|archive| extension.eq_ignore_ascii_case(archive))
 }
 
-/// Which icon an entry of the index gets.
+/// Icon of an entry of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Icon {
     Folder,

@@ -56,7 +56,7 @@ pub(super) struct Core {
     timers: BinaryHeap<Reverse<Timer>>,
     timers_set: u64,
     dealt_with: u64,
-    /// When the line shared by all bodies is free.
+    /// Instant at which the line shared by all bodies is free.
     line_free: Nanos,
     /// Pages that this loop does not have, unless a fault concerns bytes or whole connections.
     others: Option<proper::Common>,

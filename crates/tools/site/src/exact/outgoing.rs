@@ -33,7 +33,7 @@ pub(super) struct Outgoing {
     position: u64,
     /// Amount sent at once; the rest drips.
     prompt: u64,
-    /// When the first byte was permitted to leave.
+    /// Instant at which the first byte was permitted to leave.
     begun: Option<Nanos>,
     pub(super) after: After,
     pub(super) status: Option<u16>,

@@ -19,8 +19,8 @@ use crate::Listen;
 use crate::listen::Listener;
 
 const READ_LEN: usize = 64 << 10;
-/// How long a client may keep sending before its connection, which we have closed, is dropped:
-/// unread data would turn the close into a reset (RFC 9112 section 9.6).
+/// Time for which a client may keep sending before its connection, which we have closed, is
+/// dropped: unread data would turn the close into a reset (RFC 9112 section 9.6).
 const LINGER: Nanos = Nanos::from_secs(2);
 
 /// Serves until stopped, or until the server dies for good.

@@ -50,7 +50,7 @@ pub(crate) struct RoundDirector {
     origin: Nanos,
     phase: Phase,
     lead: Nanos,
-    /// When the first connection starts, and the connections still to start.
+    /// Start of the first connection, and the connections still to start.
     first_at: Option<Nanos>,
     to_come: VecDeque<usize>,
     places: BTreeMap<usize, usize>,

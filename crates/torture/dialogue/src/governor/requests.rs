@@ -65,7 +65,7 @@ enum LineKind {
     Within,
 }
 
-/// How many bytes may be sent.
+/// Number of bytes that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendPermit {
     /// Number of bytes that may be sent; at least one.

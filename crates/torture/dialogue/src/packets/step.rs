@@ -111,7 +111,7 @@ impl PacketKind {
     }
 }
 
-/// How received data is acknowledged.
+/// Mode of acknowledging received data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acks {
     /// Every segment with content individually.

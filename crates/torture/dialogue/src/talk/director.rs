@@ -9,8 +9,8 @@ use units::Nanos;
 /// Maximum time that received packets wait while raw TCP segments are used.
 const PACKETS_POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// When a director wants to be called next. It is always called when a conversation is over, and
-/// when a response of a watched one begins or ends.
+/// Instant of a director's next call. It is always called when a conversation is over, and when a
+/// response of a watched one begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     At(Nanos),

@@ -77,7 +77,7 @@ pub(super) struct Conversation {
     session: Option<Box<dyn TlsSession>>,
     replies: Replies,
     before_follow_up: Option<usize>,
-    /// When the last byte was received.
+    /// Instant at which the last byte was received.
     heard_at: Nanos,
     /// Nothing more can be written, but earlier data of the server may still be available.
     write_failed: Option<FailureClass>,
@@ -86,7 +86,7 @@ pub(super) struct Conversation {
     over: Nanos,
     end: Option<TalkEnd>,
     sent: u64,
-    /// When the last write began: on a busy machine it may end after the response arrived.
+    /// Start of the last write: on a busy machine it may end after the response arrived.
     sent_at: Nanos,
     received: u64,
     raw: Vec<u8>,

@@ -142,7 +142,7 @@ words! {
         "half-closed" => HalfClosed,
         "zero-window" => ZeroWindow,
     }
-    /// How the requests of a connection are sent.
+    /// Order in which the requests of a connection are sent.
     RequestOrder {
         "at once" => AtOnce,
         /// Each request after the previous response.

@@ -30,7 +30,7 @@ impl Arrival {
     }
 }
 
-/// How the proxy handled a request.
+/// Handling of a request by the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handling {
     /// Nothing arrived: the proxy responded itself, or closed the connection.

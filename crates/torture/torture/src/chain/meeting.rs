@@ -1,4 +1,4 @@
-//! How a server interprets one message of the proxy.
+//! Interpretation of one message of the proxy by a server.
 
 use crate::judge;
 use crate::judge::Plain;

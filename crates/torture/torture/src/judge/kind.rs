@@ -1,4 +1,4 @@
-//! How a conversation failed: two failures of one kind may have the same cause.
+//! Kinds of failures of a conversation: two failures of one kind may have the same cause.
 
 use super::{
     Plain, broken_server, has_ended, is_hang, is_refusal, is_unfinished, lacks_continue,

@@ -1,6 +1,6 @@
-//! How much a finding matters to the server's operator, which the outcome does not show: a process
-//! that crashes on one request and a missing field are both failures. It follows from what was sent
-//! and from what happened to the message, its connection and other clients: see [`TABLE`].
+//! Severity of a finding for the server's operator, which the outcome does not show: a process that
+//! crashes on one request and a missing field are both failures. It follows from what was sent and
+//! from what happened to the message, its connection and other clients: see [`TABLE`].
 
 mod table;
 
@@ -13,7 +13,7 @@ use crate::case::{
 use crate::framing;
 use crate::result::{CaseResult, ExchangeResult, Recovery};
 
-/// How much a finding matters, in increasing order.
+/// Severity of a finding, in increasing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Only the client that sends it is affected.

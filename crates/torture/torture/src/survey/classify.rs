@@ -2,7 +2,7 @@
 
 use crate::survey::table::Fingerprint;
 
-/// How certain the software is.
+/// Certainty of the software.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// Neither the claim nor the behavior of the server is known.

@@ -13,7 +13,7 @@ pub(super) enum ParameterPlace {
     Form,
 }
 
-/// How a parameter's value is written.
+/// Style in which a parameter's value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
     Matrix,

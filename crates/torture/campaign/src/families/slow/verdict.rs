@@ -22,7 +22,7 @@ const ALERTS_MAX: usize = 2 * (5 + 8 + 2 + 16);
 /// each drip restarts the timeout.
 const PER_READ: u64 = 2;
 
-/// How a state ended.
+/// End of a state.
 enum Ended {
     After(Nanos),
     /// The state lasted as long as we waited.
