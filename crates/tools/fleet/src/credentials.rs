@@ -41,7 +41,8 @@ impl Credentials {
     pub fn generate(fleet: &str, role: Role) -> Result<Credentials, FleetError> {
         check_name(fleet)?;
         let seed = KeyPair::new_user().seed();
-        let seed = seed.map_err(|error| FleetError::new(format!("cannot make a key: {error}")))?;
+        let seed =
+            seed.map_err(|error| FleetError::new(format!("cannot generate a key: {error}")))?;
         Ok(Credentials { fleet: fleet.to_owned(), role, seed })
     }
 

@@ -34,10 +34,7 @@ impl DraftReader<'_> {
                     {
                         step.expect.length = size;
                     }
-                    _ => self.leave_out(
-                        element,
-                        "only a size of the body that is equal can be expected",
-                    ),
+                    _ => self.leave_out(element, "a body size can only be expected to be equal"),
                 }
             }
             "JSONPostProcessor" => self.json_extractor(element, step),
@@ -115,10 +112,7 @@ impl DraftReader<'_> {
         let regex = element.text("ISREGEX") == "true";
         if element.is_true("INVERT") || regex && !is_plain(&value) || element.is_true("EXPECT_NULL")
         {
-            return self.leave_out(
-                element,
-                "only a value that is equal can be expected of a place in JSON",
-            );
+            return self.leave_out(element, "a JSON value can only be expected to be equal");
         }
         if !element.is_true("JSONVALIDATION") {
             // requires a match: a capture that finds nothing fails the call
