@@ -222,7 +222,7 @@ fn headers(table: &Table) -> Result<HeaderMap, String> {
     Ok(kept.collect())
 }
 
-/// Strings and numbers.
+/// Returns a string or number as text; `None` for other values.
 fn text(value: &Value) -> Option<Bytes> {
     match value {
         Value::String(text) => Some(Bytes::copy_from_slice(&text.as_bytes())),

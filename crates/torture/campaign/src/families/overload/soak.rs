@@ -134,7 +134,7 @@ fn odd(cases: &[Case]) -> Vec<Odd> {
     cases.iter().flat_map(of).collect()
 }
 
-/// Returns connection cases implemented in code without load: one after each window.
+/// Returns the connection cases in code that need no load: one runs after each window.
 fn between(cases: &[Case]) -> Vec<Case> {
     let own = |case: &&Case| {
         case.group() == 'C' && case.family.is_some() && !families::holds_connections(case)
