@@ -169,7 +169,7 @@ impl Power {
     }
 }
 
-/// While it lives, installed packages do not start their servers.
+/// Keeps installed packages from starting their servers until it is dropped.
 #[derive(Debug)]
 struct KeptFromStarting {
     /// `None` if there was a policy already.

@@ -61,7 +61,7 @@ fn red(result: &RunResult) -> BTreeMap<String, String> {
 
 /// The case that builds on its own findings: with every defect it would take most of the time.
 const MUTATION: &str = "F-15";
-/// The first of the six seeds of eight with which it finds its bug, by torture_mutation.rs.
+/// First of the seeds with which it finds its bug: six of eight in torture_mutation.rs.
 const MUTATION_SEED: u64 = 2;
 
 /// Cases that read a page of 20 MiB.

@@ -203,7 +203,7 @@ pub(super) struct Recipe {
     compressed: bool,
     workers: u64,
     connections: u64,
-    /// Begins the names of workers.
+    /// Prefix of the workers' names.
     prefix: String,
     date: Date,
     seed: Seed,

@@ -45,7 +45,7 @@ pub struct TourResult {
     pub talks: Vec<(&'static str, Talk)>,
 }
 
-/// Indices of an idle connection, and of one with half a head.
+/// Questions of the deadlines: an idle connection, and one with half a head.
 pub const IDLE: &str = "an idle connection";
 pub const HALF: &str = "half a head";
 
