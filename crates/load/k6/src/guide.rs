@@ -196,7 +196,8 @@ impl Member {
                 None => self.recheck(test),
                 Some(_) => {
                     self.state = GuideState::Idle;
-                    Drive::Again
+                    // the first call is due now, not when the user last looked
+                    if self.id == 0 { Drive::Again } else { pause(Nanos(1)) }
                 }
             },
             GuideState::Idle => self.idle(test, now),

@@ -27,6 +27,8 @@ use url::Url;
 
 /// Placeholder target for the plan, which needs a target; the script chooses the real ones.
 const NOWHERE: &str = "http://127.0.0.1/";
+/// The placeholder if only addresses of IPv6 are used.
+const NOWHERE_V6: &str = "http://[::1]/";
 /// The longest that a connection may take to open, as in k6.
 const CONNECT: Nanos = Nanos::from_secs(30);
 /// Seed of the scripts' random numbers.
@@ -129,7 +131,11 @@ fn inspect(test: &Test, requirements: bool) -> String {
 
 fn plan(test: &Test, files: &dyn Files) -> Plan {
     let options = test.options();
-    let target = Url::parse(NOWHERE).expect("a constant URL is well formed");
+    let nowhere = match options.dns.family {
+        PreferredFamily::V6 => NOWHERE_V6,
+        PreferredFamily::Any | PreferredFamily::V4 => NOWHERE,
+    };
+    let target = Url::parse(nowhere).expect("a constant URL is well formed");
     let mut plan = Plan::for_targets(vec![TargetPlan::new(target)]);
     let users = u32::try_from(test.users()).unwrap_or(u32::MAX);
     plan.load = Load::Closed { users, think: Think::None, session: None };
