@@ -86,8 +86,7 @@ fn last_at(url: &Text, start: usize) -> Option<(usize, usize)> {
 
 /// Adds the colon of an empty password.
 fn with_colon(mut login: Text) -> Text {
-    let has_colon =
-        |part: &DraftPart| matches!(part, DraftPart::Plain(text) if text.contains(':'));
+    let has_colon = |part: &DraftPart| matches!(part, DraftPart::Plain(text) if text.contains(':'));
     if !login.0.iter().any(has_colon) {
         login.push_str(":");
     }

@@ -77,7 +77,10 @@ pub enum VuCall {
     /// An action on the WebSocket with this number.
     Socket(u32, Box<SocketRequest>),
     /// More of the body of the request in this lane, which is kept open.
-    Extend { bytes: Vec<u8>, ends: bool },
+    Extend {
+        bytes: Vec<u8>,
+        ends: bool,
+    },
 }
 
 /// Reason why a task failed.

@@ -210,7 +210,8 @@ export class S3Client extends AWSClient {
       headers[names[name]] = params[name];
     }
     const response = await this._object('PutObject', 'PUT', bucket, key, { body: data, headers });
-    return { etag: response.headers.Etag || response.headers.ETag, crc32: response.headers['X-Amz-Checksum-Crc32'], sha256: response.headers['X-Amz-Checksum-Sha256'], size: isBinary(data) ? data.byteLength : String(data).length };
+    const eTag = response.headers.Etag || response.headers.ETag;
+    return { eTag, etag: eTag, crc32: response.headers['X-Amz-Checksum-Crc32'], sha256: response.headers['X-Amz-Checksum-Sha256'], size: isBinary(data) ? data.byteLength : String(data).length };
   }
   async deleteObject(bucket, key) { await this._object('DeleteObject', 'DELETE', bucket, key); }
   async copyObject(sourceBucket, sourceKey, bucket, key) {
@@ -227,7 +228,9 @@ export class S3Client extends AWSClient {
   }
   async completeMultipartUpload(bucket, key, uploadId, parts) {
     const list = parts.map((part) => `<Part><PartNumber>${part.partNumber}</PartNumber><ETag>${part.eTag}</ETag></Part>`).join('');
-    await this._object('CompleteMultipartUpload', 'POST', bucket, key, { query: { uploadId }, body: `<CompleteMultipartUpload>${list}</CompleteMultipartUpload>` });
+    const response = await this._object('CompleteMultipartUpload', 'POST', bucket, key, { query: { uploadId }, body: `<CompleteMultipartUpload>${list}</CompleteMultipartUpload>` });
+    const eTag = inner(response.body, 'ETag');
+    return { location: inner(response.body, 'Location'), bucket: inner(response.body, 'Bucket'), key: inner(response.body, 'Key'), eTag, etag: eTag };
   }
   async abortMultipartUpload(bucket, key, uploadId) { await this._object('AbortMultipartUpload', 'DELETE', bucket, key, { query: { uploadId } }); }
 }

@@ -208,7 +208,8 @@ const AWS: &str = r#"
 /// Answers as the services do.
 fn aws(request: &str) -> Reply {
     let ok = |body: &str| {
-        let head = format!("HTTP/1.1 200 OK\r\nETag: \"e\"\r\nContent-Length: {}\r\n\r\n", body.len());
+        let head =
+            format!("HTTP/1.1 200 OK\r\nETag: \"e\"\r\nContent-Length: {}\r\n\r\n", body.len());
         Reply::Whole(head, body.to_owned())
     };
     let failed = |status: &str, body: &str| {

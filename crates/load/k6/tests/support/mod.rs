@@ -299,7 +299,8 @@ impl World {
         let request = [&template.bytes[..], bytes].concat();
         let Reply::Whole(head, body) = server(&String::from_utf8_lossy(&request)) else { return };
         let done = now + Nanos::from_millis(10);
-        let sample = Sample { user: Some(user), intended: now, done, status: 200, ..Sample::default() };
+        let sample =
+            Sample { user: Some(user), intended: now, done, status: 200, ..Sample::default() };
         // in two parts, which cut the message
         for part in body.as_bytes().chunks(4).filter(|_| !ends) {
             let (sample, head, body) = (sample.clone(), String::new(), part.to_vec());
