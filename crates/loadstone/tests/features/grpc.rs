@@ -198,9 +198,10 @@ fn steps_are_divided_among_scenarios() {
     let json = measured(&[&file.path().to_string_lossy()], &[0, 4]);
     let [calls, good, failed, ..] = outcomes(&json);
     assert_eq!((calls, failed), (good, 0));
-    assert_eq!(whole(&json, "/scenarios/1/outcomes/calls"), 20);
+    assert_eq!(whole(&json, "/by_scenario/1/outcomes/due"), 20);
     let (ok, missing) = ("/grpc/statuses/0/calls", "/grpc/statuses/1/calls");
-    assert_eq!(whole(&json, ok), 2 * whole(&json, missing) + 20);
+    // the end may cut a journey of each user between its calls
+    assert!(whole(&json, ok).abs_diff(2 * whole(&json, missing) + 20) <= 2, "{:#}", json["grpc"]);
 }
 
 #[test]
