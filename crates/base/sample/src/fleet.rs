@@ -107,7 +107,7 @@ pub struct AgentFacts {
     /// Time at which the agent was lost, in seconds from the start of the measured phase; `None` if
     /// it was not.
     pub lost_at_s: Option<f64>,
-    /// How its part ended: `done`, `dead-man`, `failed`, or the reason of its loss.
+    /// End of its part: `done`, `dead-man`, `failed`, or the reason of its loss.
     pub ending: String,
     pub p50: Nanos,
     pub p99: Nanos,

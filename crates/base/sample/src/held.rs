@@ -18,7 +18,7 @@ pub struct HeldFacts {
     /// Ended by the server in order, and by a reset.
     pub closed: u64,
     pub reset: u64,
-    /// Bytes that the server sent on them unasked.
+    /// Bytes that the server sent on them without a request.
     pub bytes: u64,
     /// Time from opening the first to establishing the last.
     pub setup: Nanos,

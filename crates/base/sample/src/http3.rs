@@ -10,8 +10,8 @@ pub struct Http3Facts {
     /// Number of opened request streams, and maximum outstanding on one connection.
     pub streams: u64,
     pub streams_peak: u64,
-    /// The least number of streams that a server allowed to begin with
-    /// (initial_max_streams_bidi, RFC 9000 section 18.2).
+    /// Smallest number of streams that a server allowed initially (initial_max_streams_bidi, RFC
+    /// 9000 section 18.2).
     pub streams_max: Option<u64>,
     /// Calls that waited on their connection until the server allowed a further stream.
     pub waited: u64,
@@ -82,7 +82,8 @@ pub struct EarlyFacts {
     pub accepted: u64,
     /// Calls that the server refused to read; they were sent again after the handshake.
     pub rejected: u64,
-    /// Responses of 425 (Too Early, RFC 8470 section 5.2), after each of which its call was asked again.
+    /// Responses of 425 (Too Early, RFC 8470 section 5.2), after each of which its call was
+    /// retried.
     pub too_early: u64,
 }
 

@@ -87,12 +87,12 @@ pub struct Sample {
     /// issued − this. Over HTTP/3 it may be later than `issued`, if an issued call waited for a
     /// stream; then there is no lag.
     pub admitted: Nanos,
-    /// When the first request byte was written.
+    /// Instant at which the first request byte was written.
     pub sent: Nanos,
     /// Instant at which the last request byte was written; zero if the whole request was written at
     /// once.
     pub written: Nanos,
-    /// When the first byte of the response was read.
+    /// Instant at which the first byte of the response was read.
     pub first_byte: Nanos,
     /// Instant at which the outcome was known.
     pub done: Nanos,

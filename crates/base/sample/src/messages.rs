@@ -62,7 +62,7 @@ pub enum SocketTime {
     Ping(Nanos),
 }
 
-/// How a conversation ended.
+/// End of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SocketClose {
     /// The client sent the close frame, with this code.

@@ -31,7 +31,7 @@ pub struct PathFacts {
 pub struct PathKind {
     pub name: String,
     pub clients: u32,
-    /// The round trip that an empty packet is asked to take, without queues.
+    /// Configured round trip of an empty packet, without queues.
     pub rtt: Nanos,
     pub up: PathDirection,
     pub down: PathDirection,
@@ -72,7 +72,7 @@ impl PathFacts {
         self.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum()
     }
 
-    /// Packets that the path lost because it was asked to, both directions of all kinds.
+    /// Packets that the path lost as configured, both directions of all kinds.
     pub fn lost(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.up.lost() + kind.down.lost()).sum()
     }

@@ -5,7 +5,7 @@
 pub struct PostFacts {
     /// POSTs that were answered: each must be in the log.
     pub answered: u64,
-    /// POSTs that were sent and not answered as they should be: each may be in it.
+    /// POSTs without a correct response: each may be in the log.
     pub unanswered: u64,
     /// Number of records of the log.
     pub recorded: u64,

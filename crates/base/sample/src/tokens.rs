@@ -11,7 +11,7 @@ pub struct TokenFacts {
     pub renewed: u64,
     /// Obtained after the server answered 401 to an earlier token.
     pub replaced: u64,
-    /// Requests without a token in the answer.
+    /// Requests without a token in the response.
     pub failed: u64,
     /// Longest time of an answered request.
     pub slowest: Nanos,

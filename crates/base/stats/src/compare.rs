@@ -43,7 +43,7 @@ pub struct Series {
     pub blocks: Vec<Block>,
 }
 
-/// Runs of both sides in one block, in the order in which they were made.
+/// Runs of both sides in one block, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
     pub before: Vec<f64>,

@@ -1,4 +1,4 @@
-//! How the calls of one second ended: data for a chart of statuses over time.
+//! Ends of the calls of one second: data for a chart of statuses over time.
 
 use crate::Snapshot;
 use sample::FailureClass;

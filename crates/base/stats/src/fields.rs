@@ -3,9 +3,9 @@
 /// Calls a macro with the fields of [`Snapshot`](crate::Snapshot) and of the types within it, by
 /// type: `$with! { Counts { due, succeeded, ... } Backends { ... } ... }`.
 ///
-/// A snapshot travels between machines and is stored while a run is under way. Both conversions are
-/// macros that destructure each type by its list, so that a field that is missing here does not
-/// compile. The caller imports the types.
+/// A snapshot is sent between machines and stored during a run. Both conversions are macros that
+/// destructure each type by its list, so that a field that is missing here does not compile. The
+/// caller imports the types.
 #[macro_export]
 macro_rules! snapshot_fields {
     ($with:ident) => {

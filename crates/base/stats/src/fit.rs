@@ -1,4 +1,4 @@
-//! How well values follow a law: goodness of fit, tails, locality, and variance over time.
+//! Fit of values to a law: goodness of fit, tails, locality, and variance over time.
 
 /// Bounds of [`anderson_darling`] where the law and all its parameters are known beforehand: a sample
 /// of the law is above them once in 20 times, and once in 100 (Stephens, 1974).

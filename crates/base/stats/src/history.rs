@@ -1,8 +1,8 @@
 //! A figure over many runs, in chronological order: its latest change, and the size of it.
 //!
 //! The scan statistic is the largest standardized rank sum over all splits of the history (Pettitt
-//! 1979), so outliers and the shape of the noise do not matter. Its probability without a change
-//! comes from permutations of the runs. The latest change is found by splitting the part after a
+//! 1979), so outliers and the shape of the noise do not matter. Its probability without a change is
+//! computed from permutations of the runs. The latest change is found by splitting the part after a
 //! change again, until nothing is found (binary segmentation).
 
 use units::Stream;

@@ -1,7 +1,7 @@
 //! Intervals of estimates: how far a figure may be from the result of many more repeats.
 //!
 //! All are two-sided at [`CONFIDENCE`]. Single calls of one run depend on each other; intervals
-//! across runs are made from one figure per run, never from pooled calls.
+//! across runs are computed from one figure per run, never from pooled calls.
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 use units::Stream;
@@ -26,7 +26,7 @@ pub struct Estimate {
     pub method: Method,
 }
 
-/// How an interval was computed.
+/// Method by which an interval was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     StudentT,

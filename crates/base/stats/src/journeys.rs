@@ -158,7 +158,7 @@ impl JourneyTally {
     }
 }
 
-/// Start of the reason for the end of a run that a script asked for; other reasons are rules of
+/// Start of the reason for the end of a run that a script requested; other reasons are rules of
 /// `--abort-if`.
 pub const ABORTED_BY_SCRIPT: &str = "test.abort()";
 

@@ -28,7 +28,7 @@ pub struct ConnectionLife {
     pub by_server: bool,
 }
 
-/// How the connections of an interval lived, including the warm-up.
+/// Lives of the connections of an interval, including the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct Lives {
     /// done − sent of the first call that each connection answered.

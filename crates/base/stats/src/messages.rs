@@ -38,7 +38,7 @@ pub struct SecondMessages {
     pub gap_p99: Nanos,
 }
 
-/// Return of WebSockets after the loss of all of them at once.
+/// Reconnection of WebSockets after all of them were lost at once.
 #[derive(Clone, Debug, Default)]
 pub struct ReconnectTally {
     pub lost: u64,

@@ -165,7 +165,7 @@ impl Objective {
         }
     }
 
-    /// Returns the part of a row of the series that the interval of the figure is made of.
+    /// Returns the part of a row of the series from which the interval of the figure is computed.
     pub fn block(&self, row: &Snapshot) -> Block {
         let figures = self.figures(row, Nanos::ZERO);
         let (found, of) = figures.share(self.metric).unwrap_or_default();
@@ -238,7 +238,7 @@ pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
     }
 }
 
-/// Returns the metric that other tools, such as k6, write this way.
+/// Returns the metric with this name in other tools, such as k6.
 fn our_metric(name: &str) -> Option<String> {
     let quantile = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
     let ours = match name {
@@ -550,7 +550,7 @@ impl Figures {
         Some((metric.quantile()?, samples))
     }
 
-    /// Returns counted trials and all trials of a metric that is a share of independent ones.
+    /// Returns the counted and all trials of a metric that is a share of independent trials.
     fn share(&self, metric: Metric) -> Option<(u64, u64)> {
         match metric {
             Metric::Failures => Some((self.counts.unsuccessful(), self.counts.due)),

@@ -216,7 +216,8 @@ pub struct Snapshot {
     pub spin: Nanos,
     /// Completions inside the measured window, in fine time steps.
     pub beats: Beats,
-    /// When a limited number of calls of the measured phase fell due and were answered.
+    /// Instants at which a limited number of calls of the measured phase fell due and were
+    /// answered.
     pub instants: Instants,
     /// Bodies that were compared with those of their targets.
     pub verified: Verified,
@@ -489,7 +490,7 @@ pub struct Recorder {
     window: (Nanos, Nanos),
     flight: u64,
     flight_since: Nanos,
-    /// How late the first call of all was issued; `NEVER` before.
+    /// Lateness of the first call of all; `NEVER` before.
     first_late: Nanos,
     /// The current beat, and the completions in earlier beats.
     beat: usize,

@@ -48,8 +48,8 @@ impl Drift {
 /// Returns the larger change if both figures drift; `None` also for fewer than [`DRIFT_ROWS_MIN`]
 /// rows.
 ///
-/// Rows of the warm-up, rows that reach past the end of the `window` and stumps shorter than half
-/// the longest row are left out. Not for a load that changes by plan.
+/// Rows of the warm-up, rows that reach past the end of the `window` and rows shorter than half the
+/// longest row are excluded. Not for a load that changes by plan.
 pub fn drift(series: &[Second], window: Nanos) -> Option<Drift> {
     let longest = series.iter().map(|row| row.span_s).fold(0.0, f64::max);
     // Rows end where the interval's timer fell, which is a little off the exact end.

@@ -7,7 +7,7 @@ use units::Nanos;
 /// Maximum number of distinct messages of failed gRPC calls.
 pub const GRPC_MESSAGES_MAX: usize = 16;
 
-/// How gRPC calls ended, in the measured phase.
+/// Ends of gRPC calls in the measured phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrpcTally {
     /// Complete responses by status code.
@@ -102,9 +102,9 @@ impl TokenTally {
 /// Streams and their events. Times are of calls of the measured phase.
 #[derive(Clone, Debug, Default)]
 pub struct StreamTally {
-    /// Complete responses with events in them.
+    /// Complete responses with events.
     pub whole: u64,
-    /// Complete responses without any.
+    /// Complete responses without events.
     pub empty: u64,
     /// Calls that failed or timed out after at least one event.
     pub cut: u64,
@@ -225,7 +225,7 @@ impl StreamMarks {
     }
 }
 
-/// How a stream ended.
+/// End of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
     /// The response is complete.

@@ -142,7 +142,7 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
         "k" | "K" => 1_000,
         "m" | "M" => 1_000_000,
         "g" | "G" => 1_000_000_000,
-        _ => return Err(bad(&format!("{} is not understood", quoted(suffix)))),
+        _ => return Err(bad(&format!("{} cannot be parsed", quoted(suffix)))),
     };
     if !(u128::from(number.fraction) * u128::from(times)).is_multiple_of(FRACTION_ONE.into()) {
         return Err(bad("it is not a whole number"));
@@ -174,8 +174,7 @@ pub fn parse_share(text: &str) -> Result<f64, ParseError> {
 }
 
 /// Returns the number before a percent sign as a share. The decimal point is moved in the text:
-/// 99.9 / 100 in binary is a little above 0.999, and the rank that ceil(q·n) asks for would be one
-/// too high.
+/// 99.9 / 100 in binary is a little above 0.999, and the rank ceil(q·n) would be one too high.
 pub fn parse_percent(percent: &str) -> Option<f64> {
     plain_number(percent, "e-2")
 }
@@ -249,7 +248,7 @@ fn rate_of(text: &str, number: &str, unit_s: Result<f64, ParseError>) -> Result<
         "" => 1.0,
         "k" | "K" => 1e3,
         "M" => 1e6,
-        _ => return Err(bad_rate(text, &format!("{} is not understood", quoted(suffix)))),
+        _ => return Err(bad_rate(text, &format!("{} cannot be parsed", quoted(suffix)))),
     };
     if decimal.is_zero() {
         return Err(bad_rate(text, "it must be above zero"));

@@ -48,7 +48,7 @@ pub(crate) struct CallbackState {
     /// The library's last complaint.
     pub(crate) remark: Option<String>,
     pub(crate) going_away: bool,
-    /// Streams begun on the connection.
+    /// Streams started on the connection.
     pub(crate) begun: u64,
     /// True while a request is sent, so that sent bytes belong to it; otherwise they are counted in
     /// `late`, by stream.

@@ -66,7 +66,7 @@ impl Request {
         let mut lines = [httparse::EMPTY_HEADER; FIELDS_MAX];
         let mut head = httparse::Request::new(&mut lines);
         let Ok(httparse::Status::Complete(end)) = head.parse(message) else {
-            return refused("it is not a whole request in HTTP/1's form");
+            return refused("it is not a complete HTTP/1 request");
         };
         let (method, path) = (head.method.unwrap_or_default(), head.path.unwrap_or_default());
         if method == "CONNECT" {
@@ -90,7 +90,7 @@ impl Request {
             let name = field.name.to_ascii_lowercase();
             match name.as_str() {
                 "transfer-encoding" => {
-                    return refused("Transfer-Encoding does not exist there: leave it out");
+                    return refused("Transfer-Encoding does not exist there: omit it");
                 }
                 "host" | "connection" | "keep-alive" | "proxy-connection" | "upgrade" => {}
                 "sec-websocket-key" if protocol.is_some() => {}
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn messages_invalid_in_http2_are_refused() {
         for (message, expected) in [
-            ("nonsense", "not a whole request"),
-            ("GET / HTTP/1.1\r\nHost: h\r\n", "not a whole request"),
+            ("nonsense", "not a complete HTTP/1 request"),
+            ("GET / HTTP/1.1\r\nHost: h\r\n", "not a complete HTTP/1 request"),
             ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding"),
             ("CONNECT h:1 HTTP/1.1\r\n\r\n", "tunnel"),
         ] {

@@ -48,7 +48,7 @@ pub struct Session {
     answers: u64,
     /// A request had a body: the library may want to write although its queues are empty.
     uploads: bool,
-    /// The fields of the request that was asked last, and their text, which they point into.
+    /// The fields of the last request, and the text that they point into.
     fields: Vec<ng::nghttp2_nv>,
     fields_of: Option<Arc<[u8]>>,
     /// Memory for fields of responses, at most [`SPARES_MAX`].
@@ -304,7 +304,7 @@ impl Session {
     }
 
     /// Releases the next message of a paced request; its bytes are appended to `out`, as far as the
-    /// peer's windows permit. `None` if all are released, or the stream is gone.
+    /// peer's windows permit. `None` if all are released, or the stream has ended.
     pub fn release(&mut self, place: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
         let stream = self.state_mut().streams.get_mut(place)?;
         let (id, released) = (stream.id, stream.release()?);

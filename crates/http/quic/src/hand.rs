@@ -332,7 +332,7 @@ impl Hand {
 
 /// Interface of the worker.
 impl Hand {
-    /// Processes pieces.
+    /// Processes the pieces that the worker writes.
     ///
     /// # Errors
     /// Fails with `WouldBlock` before the handshake is confirmed, or before the point at which the

@@ -278,7 +278,8 @@ struct IgnoringKey {
     to: IgnoredInput,
     place: PacketClass,
     inner: Box<dyn PacketKey>,
-    /// The trigger of the server's own request has arrived, and the request was not made yet.
+    /// True if the trigger of the server's own request has arrived and the request was not sent
+    /// yet.
     provoked: Arc<AtomicBool>,
 }
 

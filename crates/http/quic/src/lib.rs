@@ -46,7 +46,7 @@ pub type Handshakes = Arc<dyn crypto::ClientConfig>;
 /// The TLS client configuration of a user, by user number.
 pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
 
-/// How long a server has to send a ticket.
+/// Maximum wait for a server's ticket.
 const TICKET: Nanos = Nanos::from_secs(3);
 /// Maximum wait for SETTINGS after a ticket.
 const CONTROL: Nanos = Nanos::from_millis(500);
@@ -154,7 +154,7 @@ struct Fetch {
     shake: Shake,
     /// Instant at which to stop waiting.
     until: Nanos,
-    /// When the ticket was first seen.
+    /// Instant at which the ticket was first seen.
     seen: Option<Nanos>,
 }
 

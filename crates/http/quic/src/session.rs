@@ -73,7 +73,7 @@ fn started(
     Some(Handshake { connection, suite, words, reported: false, next: None, spoiled: None })
 }
 
-/// Which tickets a hand-made connection uses and stores.
+/// Kind of tickets that a hand-made connection uses and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tickets {
     None,

@@ -35,7 +35,7 @@ const UNREAD_MAX: usize = 1 << 20;
 /// Longest head of an upgrade.
 const UPGRADE_MAX: usize = 64 << 10;
 
-/// How tunnels reach their server.
+/// Settings of the connections that carry tunnels.
 pub struct TunnelTerms {
     pub settings: SessionSettings,
     /// Maximum number of tunnels per connection; fewer if the server permits fewer streams.

@@ -149,7 +149,7 @@ fn check_response(
     Ok(Agreement { subprotocol, deflate })
 }
 
-/// A client's request that asks for WebSocket.
+/// A client's request for a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerRequest {
     pub path: String,

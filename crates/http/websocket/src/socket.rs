@@ -14,7 +14,7 @@ pub enum Side {
     Server,
 }
 
-/// Bounds on what a peer may send.
+/// Limits on data from a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageLimits {
     /// Bytes of a message, after decompression.
@@ -34,7 +34,7 @@ impl Default for MessageLimits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
     pub role: Side,
-    /// How own frames are masked; [`Masking::Off`] for servers.
+    /// Masking of own frames; [`Masking::Off`] for servers.
     pub masking: Masking,
     pub limits: MessageLimits,
     /// Text must be UTF-8, and fails at its first wrong byte.
@@ -73,7 +73,7 @@ pub enum SocketEvent {
     Message { text: bool, frames: u32, wire: u64, payload: Payload },
     /// A ping, for which a pong was written.
     Ping,
-    /// A pong, asked for or not; its payload is held.
+    /// A pong, requested or not; its payload is held.
     Pong,
     /// Close frame of the peer. Its code is `None` if the frame is empty.
     Close { code: Option<u16> },
@@ -135,7 +135,7 @@ pub struct WebSocket {
     header: HeaderReader,
     open: Option<Open>,
     partial: Option<Partial>,
-    /// Payload of the message that is under way or was last held.
+    /// Payload of the current message, or of the last one.
     message: Vec<u8>,
     /// Payload of the last control frame.
     control: Vec<u8>,
@@ -535,7 +535,7 @@ impl WebSocket {
         self.write_control(Opcode::Ping, payload, out);
     }
 
-    /// Appends a pong that no ping asked for; the payload is cut to 125 bytes.
+    /// Appends an unsolicited pong; the payload is cut to 125 bytes.
     pub fn pong(&mut self, payload: &[u8], out: &mut Vec<u8>) {
         self.write_control(Opcode::Pong, payload, out);
     }

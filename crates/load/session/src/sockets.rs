@@ -88,12 +88,12 @@ mod tests {
         );
         assert_eq!(
             describe(first, errno(22)).as_deref(),
-            Ok("this kernel's io_uring does not do that; Linux 6.1 does")
+            Ok("this kernel's io_uring does not support that; Linux 6.1 does")
         );
         // a kernel without io_uring, or a profile that hides it
         assert_eq!(
             describe(first, errno(38)).as_deref(),
-            Ok("this kernel's io_uring does not do that; Linux 6.1 does")
+            Ok("this kernel's io_uring does not support that; Linux 6.1 does")
         );
         assert_eq!(
             describe(first, errno(24)).as_deref(),

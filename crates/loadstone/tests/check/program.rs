@@ -84,8 +84,8 @@ fn wrong_input_is_named_and_nothing_is_sent() {
     );
     assert_eq!(
         wrong(&HELLO.replace("'/none'", "'/no ne'")),
-        "loadstone: PLAN: line 9: step \"missing\": \"/no ne\" cannot be requested: write spaces and \
-         other characters than visible ASCII as %XX, and leave a #fragment out\n"
+        "loadstone: PLAN: line 9: step \"missing\": \"/no ne\" cannot be requested: percent-encode spaces and \
+         all characters outside visible ASCII (%XX), and omit the #fragment\n"
     );
     // the right plan again
     let file = plan_file(&folder, HELLO);

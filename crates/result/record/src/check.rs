@@ -25,7 +25,7 @@ pub struct CheckRecord {
     pub elapsed_s: f64,
     /// Ended by a signal; missing steps were not started.
     pub interrupted: bool,
-    /// Why the first connection could not be made, which ended the check.
+    /// Reason why the first connection failed, which ended the check.
     pub unreachable: Option<String>,
     pub counts: StepCounts,
     /// Steps in the order of the plan.
@@ -51,7 +51,8 @@ pub struct StepRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub line: u64,
     pub state: StepState,
-    /// The whole step; of a group's member, from the common start to the end of its response.
+    /// Duration of the step; for a member of a group, from the common start to the end of its
+    /// response.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
     /// Method and URL, with ` over HTTP/2` or ` over HTTP/3` if it was used; or the path of a file;
@@ -59,7 +60,7 @@ pub struct StepRecord {
     pub asked: String,
     /// Status of the last response.
     pub status: Option<u16>,
-    /// Why it was skipped.
+    /// Reason why it was skipped.
     pub reason: Option<String>,
     /// The first unmet expectation, if it failed.
     pub difference: Option<Mismatch>,

@@ -79,7 +79,7 @@ fn conduct_of_steps(steps: &[&RampStep]) -> Option<Finding> {
     let mut found = conduct(&first)?;
     let more = match ended.count() {
         0 => String::new(),
-        n => format!("; so it was in {n} steps above"),
+        n => format!("; the same in {n} steps above"),
     };
     found.evidence = format!("at a load of {level}: {}{more}", first.sentence());
     Some(found)

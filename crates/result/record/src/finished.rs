@@ -25,7 +25,7 @@ pub struct RunReport {
     pub plan: Plan,
     /// The plan as TOML with every secret masked; printed in JSON and HTML as it is.
     pub plan_toml: String,
-    /// When the measured phase started, in seconds since 1970-01-01 UTC.
+    /// Start of the measured phase, in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     pub environment: Environment,
     /// The only run; with repeats, all runs [merged].
@@ -58,9 +58,9 @@ pub struct RunReport {
 /// Resources used by the client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Driver {
-    /// How connections are read and written: `epoll`, `kernel TCP by io_uring`, `own TCP over TUN`
-    /// and further forms of our own TCP; `kernel TCP` if a fleet's machines chose it. With
-    /// `, SCHED_RR 1` after it if the threads do not use the default scheduling.
+    /// Interface for reading and writing connections: `epoll`, `kernel TCP by io_uring`, `own TCP
+    /// over TUN` and further forms of our own TCP; `kernel TCP` if a fleet's machines chose it.
+    /// With `, SCHED_RR 1` after it if the threads do not use the default scheduling.
     pub io: String,
     pub threads: u32,
     /// CPU seconds of the measured phase; spinning is part of them.
@@ -108,7 +108,7 @@ pub struct FirstCall {
     pub server: Option<String>,
     /// Time from the start of the connect to the end of the response.
     pub took: Nanos,
-    /// Why there was no good response, and the message of the system or library.
+    /// Reason why there was no good response, and the message of the system or library.
     pub failure: Option<(FailureClass, String)>,
     /// Hint, if more is known than the class: a sentence.
     pub way_out: Option<String>,
@@ -168,7 +168,7 @@ impl SloResult {
     }
 }
 
-/// Something that limits the server, from evidence.
+/// A bottleneck of the server, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[cfg_attr(any(test, feature = "schema"), schemars(rename = "FindingRecord"))]

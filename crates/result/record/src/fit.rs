@@ -47,21 +47,21 @@ pub struct PropertyRecord {
     pub name: String,
     /// Description of the model's law.
     pub law: String,
-    /// Values that were looked at.
+    /// Number of examined values.
     pub count: u64,
     /// Null if undecided.
     pub fits: Option<bool>,
     /// Reasons, one sentence each.
     pub against: Vec<String>,
-    /// Why it is undecided.
+    /// Reason why it is undecided.
     pub untold: Option<String>,
     /// Null if the law is not continuous, or values occur more than once.
     pub anderson_darling: Option<SubSamplesRecord>,
-    /// λ² of Pederson and Johnson: 0 is the law itself; null of fewer than two bins.
+    /// λ² of Pederson and Johnson: 0 is the law itself; null with fewer than two bins.
     pub lambda_squared: Option<f64>,
     /// Maximum of λ² for a fit.
     pub lambda_squared_max: f64,
-    /// Bins of it.
+    /// Number of bins.
     pub bins: u64,
     pub figures: Vec<FittedFigure>,
 }
@@ -102,13 +102,13 @@ pub enum FittedUnit {
     Number,
 }
 
-/// Values at some places, and the model's there; null without a model.
+/// Values at points of an axis, and the model's values at the same points; null without a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PlotRecord {
     pub id: String,
     pub title: String,
-    /// Meaning of the places.
+    /// Meaning of the points on the axis.
     pub across: String,
     /// The values on the axis are seconds.
     pub across_seconds: bool,

@@ -39,13 +39,14 @@ pub struct HistoryRecord {
     /// The answer in one sentence.
     pub answer: String,
     pub name: String,
-    /// worse: the latest change of a figure is a worsening. too-few: fewer runs than a change takes.
+    /// worse: the latest change of a figure is a worsening. too-few: fewer runs than are needed to
+    /// find a change.
     #[serde(with = "judgement_id")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "judgement_id::schema"))]
     pub judgement: Judgement,
-    /// Oldest first; runs that are INVALID are left out.
+    /// Oldest first; INVALID runs are omitted.
     pub runs: Vec<HistoryRunRecord>,
-    /// Runs left out because they are INVALID.
+    /// Number of omitted INVALID runs.
     pub invalid: u64,
     pub figures: Vec<HistoryFigureRecord>,
 }
@@ -131,9 +132,9 @@ fn answer(judgement: Judgement, runs: usize, figures: &[HistoryFigureRecord]) ->
     };
     match judgement {
         Judgement::TooFew => {
-            format!("Too few runs to find a change: {runs}, and it takes {RUNS_MIN}.")
+            format!("Too few runs to find a change: {runs}, and {RUNS_MIN} are needed.")
         }
-        Judgement::NoneShown => format!("No change is shown in {runs} runs."),
+        Judgement::NoneShown => format!("No change was found in {runs} runs."),
         shown => texts(shown),
     }
 }
@@ -198,7 +199,7 @@ fn sentence(
     let Some(change) = change else {
         return match judgement {
             Judgement::TooFew => format!("{figure}: too few runs."),
-            _ => format!("{figure}: no change is shown."),
+            _ => format!("{figure}: no change was found."),
         };
     };
     let word = if judgement == Judgement::Worse { "worse" } else { "better" };
@@ -272,6 +273,6 @@ mod tests {
         invalid[22..].iter_mut().for_each(|run| run.headline.state = State::Invalid);
         let record = assemble("x", &invalid);
         assert_eq!((record.judgement, record.invalid), (Judgement::NoneShown, 8));
-        assert_eq!(record.answer, "No change is shown in 22 runs.");
+        assert_eq!(record.answer, "No change was found in 22 runs.");
     }
 }

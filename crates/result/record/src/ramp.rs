@@ -29,7 +29,7 @@ pub struct RampReport {
     pub steps: Vec<RampStep>,
     /// One curve for each label.
     pub curves: Vec<Curve>,
-    /// Why it ended before its last step: interrupted, the target died at step 7 of 20.
+    /// Reason why it ended before its last step: interrupted, the target died at step 7 of 20.
     pub ended_early: Option<String>,
     pub findings: Vec<Finding>,
 }

@@ -102,8 +102,8 @@ by_id_or_none!(
     "crate::compare::judgement_id::schema"
 );
 
-/// The list of kept results, the latest first: `loadstone runs list --json`. What a result does not
-/// have is null.
+/// The list of stored results, the latest first: `loadstone runs list --json`. Figures that a
+/// result lacks are null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RunsRecord {
@@ -139,8 +139,8 @@ pub struct ListedRecord {
     /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: Option<f64>,
-    /// interrupted: it ended early and finished its report; killed: its program was ended first, and
-    /// what is known loads as interrupted; damaged: the list cannot read its figures.
+    /// interrupted: it ended early and finished its report; killed: its program ended before that,
+    /// and the stored part loads as interrupted; damaged: the list cannot read its figures.
     #[serde(with = "progress")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "progress::schema"))]
     pub state: Progress,

@@ -106,7 +106,7 @@ pub struct Server {
     /// Share of the ended calls that failed by the server's fault or on the way to it, 0..=1; NaN
     /// without calls.
     pub failing_share: f64,
-    /// Statuses that were not expected, with their counts, the most frequent first.
+    /// Unexpected statuses with their counts, the most frequent first.
     pub statuses: Vec<(u16, u64)>,
     /// Other failures caused by the server or the path to it, the most frequent first.
     pub errors: Vec<(FailureClass, u64)>,

@@ -47,7 +47,7 @@ pub struct SoftwareRow {
     pub name: String,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub count: u64,
-    /// The least sure of them: `agreed`, `disputed`, `behaved`, `claimed` or `unknown`.
+    /// The least certain of them: `agreed`, `disputed`, `behaved`, `claimed` or `unknown`.
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(schema_with = "crate::schema::software_confidence")
@@ -61,10 +61,10 @@ pub struct SoftwareRow {
 pub struct SurveyedServer {
     /// Names as in the list.
     pub names: Vec<String>,
-    /// Null of a line that leads nowhere.
+    /// Null for a line without a server.
     pub address: Option<String>,
     pub reached: bool,
-    /// Why it was not reached.
+    /// Reason why it was not reached.
     pub trouble: Option<String>,
     /// Counted figures; null if it was not reached.
     pub software: Option<String>,
@@ -81,7 +81,7 @@ pub struct SurveyedServer {
     pub http: Vec<String>,
     /// TLS versions with a completed handshake.
     pub tls: Vec<String>,
-    /// How long connections were kept; null inside: longer than 75 s.
+    /// Time for which connections were kept; null inside: longer than 75 s.
     pub deadlines: Option<SurveyedDeadlines>,
     /// The requests, and the signature of each reply.
     pub evidence: Vec<EvidenceRow>,
@@ -97,7 +97,7 @@ pub struct BehavesRecord {
     pub share: f64,
 }
 
-/// How long connections were kept; null: longer than 75 s.
+/// Time for which connections were kept; null: longer than 75 s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SurveyedDeadlines {

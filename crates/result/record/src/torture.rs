@@ -43,7 +43,7 @@ use torture::safety::Class;
 /// The schema that is written, and the only one that is accepted.
 pub const SCHEMA: &str = "loadstone.torture/1";
 
-/// The result of a torture. Bytes are escaped as in a string of C.
+/// The result of a torture. Bytes are escaped as in a C string.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TortureRecord {
@@ -66,7 +66,7 @@ pub struct TortureRecord {
     /// Seed of all random choices.
     #[serde(default)]
     pub seed: u64,
-    /// Findings as grave as this failed the run (`--fail-on`).
+    /// Lowest severity of findings that failed the run (`--fail-on`).
     #[serde(default = "failing", with = "ids::severity")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::severity::schema"))]
     pub fail_on: Severity,
@@ -110,10 +110,10 @@ pub struct TortureRecord {
     #[serde(default)]
     pub waivers: Vec<Applied>,
     pub cases: Vec<CaseRecord>,
-    /// The shortest that fails, of random data that failed: the first of each kind in each case.
+    /// The shortest failing form of random data that failed: the first of each kind in each case.
     #[serde(default)]
     pub shrunk: Vec<ShrunkRecord>,
-    /// Failures of which a folder was kept.
+    /// Failures stored in a folder.
     #[serde(default)]
     pub kept: Vec<KeptRecord>,
     /// Observations of a load during the cases; null without a load.
@@ -147,7 +147,7 @@ pub struct PlainPage {
     pub changes: bool,
 }
 
-/// Something that a server may do either way.
+/// Behavior that specifications leave open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HabitRecord {
@@ -175,7 +175,7 @@ pub struct CostRecord {
     pub what: String,
     /// Connections that the server serves at once, where known.
     pub slots: Option<f64>,
-    /// How long the server keeps a connection in this state; null if nothing ended it.
+    /// Time for which the server keeps a connection in this state; null if nothing ended it.
     pub deadline_s: Option<f64>,
     /// Null without slots, and without a deadline: then as many connections as there are slots do
     /// it once.

@@ -25,7 +25,7 @@ pub struct Demand {
     /// Number of distinct addresses with port that connections go to; 0 for Unix sockets only,
     /// which need no ports.
     pub targets: u64,
-    /// How long a closed connection holds its port; see [`crate::limits::time_wait`].
+    /// Time for which a closed connection holds its port; see [`crate::limits::time_wait`].
     pub time_wait: Nanos,
     /// Descriptors for everything else: files, epoll, pipes, and those already open.
     pub other_descriptors: u64,

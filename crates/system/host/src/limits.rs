@@ -130,7 +130,7 @@ fn ports_of(range: &str, reserved: &str) -> Ports {
     Ports { range, count }
 }
 
-/// How long Linux holds a port after closing a connection first (TCP_TIMEWAIT_LEN).
+/// Time for which Linux holds a port after closing a connection first (TCP_TIMEWAIT_LEN).
 const TIME_WAIT: Nanos = Nanos::from_secs(60);
 
 /// Returns how long a closed connection keeps its local port from being reused for the same peer:

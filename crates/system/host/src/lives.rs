@@ -54,7 +54,7 @@ impl Lives {
         }
         if lives.listeners().next().is_none() {
             return Err(format!(
-                "no visible process of this machine listens on {address}: it is elsewhere, or \
+                "no visible process of this machine listens on {address}: it runs elsewhere, or \
                  belongs to another user (root sees all)"
             ));
         }

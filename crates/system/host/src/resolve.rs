@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 use units::{Nanos, quoted};
 
-/// Which addresses are wanted.
+/// Family of requested addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
     #[default]
@@ -56,7 +56,7 @@ impl ResolveError {
                 format!("the name {} has no {}address, but {found}", quoted(host), family.words())
             }
             ResolveError::TimedOut { host, after } => format!(
-                "no answer within {} about the name {}: is the name server reachable?",
+                "no response within {} for the name {}: is the name server reachable?",
                 units::show::duration(*after),
                 quoted(host)
             ),
@@ -141,14 +141,14 @@ fn bounded(
         .name("resolver".to_owned())
         // the receiver is gone once the bound is reached
         .spawn(move || give.send(look_up()).ok())
-        .map_err(|error| not_found(format!("no thread for the look-up: {error}")))?;
+        .map_err(|error| not_found(format!("cannot start a thread for the lookup: {error}")))?;
     match take.recv_timeout(Duration::from_nanos(bound.0)) {
         Ok(Ok(found)) => Ok(found),
         Ok(Err(error)) => Err(not_found(error.to_string())),
         Err(RecvTimeoutError::Timeout) => {
             Err(ResolveError::TimedOut { host: host.to_owned(), after: bound })
         }
-        Err(RecvTimeoutError::Disconnected) => Err(not_found("the look-up broke off".to_owned())),
+        Err(RecvTimeoutError::Disconnected) => Err(not_found("the lookup ended early".to_owned())),
     }
 }
 

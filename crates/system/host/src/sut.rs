@@ -71,7 +71,7 @@ impl SutReader {
         if has_ended(pid, &process) {
             return Err(format!(
                 "process {pid} ({}) has ended, and its parent has not waited for it: give the \
-                 number of one that runs (see `ps`)",
+                 id of a running process (see `ps`)",
                 process.name
             ));
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_secs(3);
 /// Tries of each name server.
 const TRIES: usize = 2;
-/// Name servers that are asked, as many as the C library asks (resolv.conf(5)).
+/// Maximum number of name servers queried, as by the C library (resolv.conf(5)).
 const SERVERS_MAX: usize = 3;
 /// Records of an answer that are kept.
 const RECORDS_MAX: usize = 64;
@@ -97,7 +97,7 @@ fn by_udp(server: SocketAddr, question: &[u8], id: u16) -> io::Result<Vec<u8>> {
             return Ok(buffer);
         }
     }
-    Err(io::Error::other("answers to questions that were not asked"))
+    Err(io::Error::other("answers to queries that were not sent"))
 }
 
 fn by_tcp(server: SocketAddr, question: &[u8]) -> io::Result<Vec<u8>> {
@@ -116,7 +116,7 @@ fn by_tcp(server: SocketAddr, question: &[u8]) -> io::Result<Vec<u8>> {
 fn understand(reply: &[u8], id: u16) -> io::Result<TxtRecords> {
     let packet = Packet::parse(reply).map_err(|error| io::Error::other(error.to_string()))?;
     if packet.id() != id || !packet.has_flags(PacketFlag::RESPONSE) {
-        return Err(io::Error::other("it is no answer to the question"));
+        return Err(io::Error::other("it does not answer the query"));
     }
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {}

@@ -194,7 +194,7 @@ fn losses() -> Result<[CheckLine; 2], PathTrouble> {
         },
         CheckLine {
             text: format!(
-                "at {} packets a second each came once and {}; the emulation was busy for {}",
+                "at {} packets per second each arrived once and {}; the emulation was busy for {}",
                 1_000_000_000 / PACKET_GAP.0,
                 if in_order { "in order" } else { "NOT in order" },
                 show::share(facts.busy)

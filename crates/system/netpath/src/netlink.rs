@@ -153,7 +153,7 @@ pub(crate) fn add_route(device: i32, (to, bits): (Ipv6Addr, u8)) -> io::Result<(
 }
 
 fn strange() -> io::Error {
-    io::Error::other("the kernel's answer is not understood")
+    io::Error::other("the kernel's response cannot be parsed")
 }
 
 fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use wan::CLIENTS_MAX;
 
-/// More than the maximum number of workers.
+/// Maximum number of devices; there are fewer workers.
 const DEVICES_MAX: u32 = 4_096;
 
 /// Device that is removed when its queue is closed.
@@ -140,8 +140,9 @@ impl PacketDevice {
         let flags = if kind == PacketKind::Virtio { raw::IFF_VNET_HDR } else { 0 };
         let device = Tun::make_with("loadstone%d", flags)?;
         if kind == PacketKind::Virtio {
-            raw::offload(device.as_fd())
-                .map_err(PathTrouble::other("the network device takes no virtio header"))?;
+            raw::offload(device.as_fd()).map_err(PathTrouble::other(
+                "the network device does not accept a virtio header",
+            ))?;
         }
         let (network, last) =
             (later(all.network, row * size), later(all.network, row * size + size - 2));

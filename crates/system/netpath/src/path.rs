@@ -171,7 +171,7 @@ const TURN_PAUSE: Duration = Duration::from_millis(10);
 
 impl PathLock {
     pub(crate) fn take() -> Result<PathLock, PathTrouble> {
-        let trouble = PathTrouble::other("cannot wait for others who set up a path");
+        let trouble = PathTrouble::other("cannot wait for other processes that set up a path");
         let network = std::fs::File::open("/proc/thread-self/ns/net");
         let network = network.map_err(PathTrouble::Namespace)?;
         for _ in 0..TURN_TRIES {
@@ -181,7 +181,7 @@ impl PathLock {
                 Err(std::fs::TryLockError::Error(error)) => return Err(trouble(error)),
             }
         }
-        Err(trouble(std::io::Error::other("one of them has not ended in 10 s")))
+        Err(trouble(std::io::Error::other("one of them has not finished within 10 s")))
     }
 }
 

@@ -20,7 +20,7 @@ pub fn start(namespace: &Namespace, command: &mut Command) -> io::Result<Child> 
     command.spawn()
 }
 
-/// How often a program is checked: the maximum delay until its end is noticed.
+/// Interval at which a program is checked: the maximum delay until its end is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The signals forwarded to a program while it runs.
@@ -100,8 +100,8 @@ fn in_front() -> bool {
 const LISTENER_PAUSE: Duration = Duration::from_millis(10);
 const LISTENER_TRIES: u32 = 1_000;
 
-/// Waits until a server listens on a TCP port of the namespace, at most 10 s; `gone` reports that
-/// no process is left. Returns whether there is a listener.
+/// Waits until a server listens on a TCP port of the namespace, at most 10 s; `gone` reports
+/// whether no process is left. Returns whether there is a listener.
 ///
 /// # Errors
 /// Fails if the namespace cannot be entered.

@@ -38,7 +38,7 @@ impl<K: std::hash::Hash + Eq + Copy> Recent<K> {
     }
 }
 
-/// The address of the server's end, and where flows asked.
+/// The address of the server's end, and the addresses that flows requested.
 #[derive(Debug)]
 pub(crate) struct Replies {
     server: u32,
@@ -60,7 +60,7 @@ impl Replies {
         self.flows.put((head.source, from, to), head.destination);
     }
 
-    /// Writes the address that was asked into a packet from the server.
+    /// Writes the address that the client addressed into a packet from the server.
     pub(crate) fn answer(&mut self, packet: &mut [u8]) {
         let Some(head) = UdpHead::of(packet).filter(|head| head.source == self.server) else {
             return;

@@ -62,7 +62,7 @@ pub struct OwnStack {
     /// Bytes of the current batch; 0 without one.
     batch: usize,
     spin_span: Nanos,
-    /// How long before a packet on a link is due the worker spins instead of sleeping.
+    /// Time before a packet on a link is due in which the worker spins instead of sleeping.
     links_spin: Nanos,
     spun: Nanos,
 }

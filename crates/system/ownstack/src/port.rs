@@ -48,7 +48,7 @@ struct TunQueue {
     gone: bool,
 }
 
-/// Where a link is stored while it is unused.
+/// Store of a link while it is unused.
 pub(crate) type LinkHome = Mutex<Option<Box<XdpLink>>>;
 
 /// A link of a device through AF_XDP; returned to its store at the end.

@@ -32,7 +32,7 @@ pub struct NetworkRequest {
     /// First local address and prefix length; `None` for a free part of 198.18.0.0/16. Clients
     /// behind emulated paths use IPv4.
     pub prefix: Option<(IpAddr, u8)>,
-    /// When packets are batched, if the kernel supports it.
+    /// Use of batches, if the kernel supports it.
     pub batches: BatchUse,
     /// TCP settings; their MTU is that of the device.
     pub tcp: TcpSettings,
@@ -40,7 +40,7 @@ pub struct NetworkRequest {
     pub xdp: Option<XdpAsk>,
 }
 
-/// When packets are batched.
+/// Condition on which packets are batched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchUse {
     Never,
@@ -49,7 +49,7 @@ pub enum BatchUse {
     Always,
 }
 
-/// How packets are exchanged with the devices.
+/// Method of exchanging packets with the devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handover {
     /// One system call per packet, as requested or required by emulated paths.
@@ -132,8 +132,8 @@ pub struct Ground {
     handover: Handover,
     /// The requirements they were created for.
     ask: NetworkRequest,
-    /// How often the connections of each worker were restarted: for single calls, for a repetition,
-    /// for a step.
+    /// Number of restarts of each worker's connections: for single calls, for a repetition, for a
+    /// step.
     begun: Vec<AtomicU64>,
 }
 

@@ -113,7 +113,7 @@ impl PacketRing {
         self.ring.is_broken()
     }
 
-    /// Returns whether no more packets arrive because the device was deleted.
+    /// Returns whether packets no longer arrive because the device was deleted.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
     }

@@ -8,7 +8,8 @@ use crate::settings::{FIRST_WINDOW, MSS_DEFAULT, MSS_MIN, ONE_BY_ONE};
 use sample::FailureClass;
 use units::Nanos;
 
-/// How often a SYN is retransmitted at once after a reply that belongs to an earlier connection.
+/// Maximum number of times that a SYN is retransmitted at once after a reply that belongs to an
+/// earlier connection.
 const AT_ONCE_MAX: u8 = 3;
 /// Microseconds: the first timeout of a connection whose SYN was retransmitted and that has no
 /// round-trip sample.

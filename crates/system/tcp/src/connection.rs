@@ -79,9 +79,9 @@ pub(crate) struct Tcb {
     /// Deviation of round trips from `srtt`, in units of [`VARIES_BY`]; if a backed-off timeout was
     /// kept, a quarter of its margin or more; 0 before both.
     pub(crate) rttvar: u16,
-    /// When data was last sent, in [`ticks`].
+    /// Time at which data was last sent, in [`ticks`].
     pub(crate) sent_at: u16,
-    /// When the congestion window was last fully used, in [`ticks`].
+    /// Time at which the congestion window was last fully used, in [`ticks`].
     pub(crate) full_at: u16,
     pub(crate) port: u16,
     /// Index of the peer in the list of the stack.
@@ -151,7 +151,7 @@ pub(crate) struct Cold {
     pub(crate) ack_at: Nanos,
     /// Bytes received in order since the last acknowledgment.
     pub(crate) unacknowledged: u32,
-    /// When to send a keep-alive probe, or when to abandon an orphan.
+    /// Instant of the next keep-alive probe, or of abandoning an orphan.
     pub(crate) watch_at: Nanos,
     pub(crate) tries: u8,
     pub(crate) probes: u8,

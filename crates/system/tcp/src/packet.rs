@@ -410,7 +410,7 @@ fn put_head(out: &mut Vec<u8>, from: IpAddr, to: IpAddr, length: usize, ecn: u8)
     Some(())
 }
 
-/// Where the TCP checksum of outgoing packets is computed.
+/// Place at which the TCP checksum of outgoing packets is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
     /// Computed here.

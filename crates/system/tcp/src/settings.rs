@@ -35,7 +35,7 @@ pub struct TcpSettings {
     pub syn_linear: u8,
     /// Number of data retransmissions before the connection is abandoned (Linux: 15).
     pub data_retries: u8,
-    /// How long an acknowledgment is delayed (Linux: 40 ms).
+    /// Time by which an acknowledgment is delayed (Linux: 40 ms).
     pub delayed_ack: Nanos,
     /// Idle time after which keep-alive probes are sent; `None` for never.
     pub keep_alive: Option<Nanos>,
@@ -43,7 +43,7 @@ pub struct TcpSettings {
     pub keep_alive_interval: Nanos,
     /// TIME-WAIT period of a tuple after we closed first.
     pub time_wait: Nanos,
-    /// How long a closed connection waits for the FIN of the peer.
+    /// Time for which a closed connection waits for the FIN of the peer.
     pub fin_wait: Nanos,
 }
 

@@ -83,7 +83,7 @@ struct ConnectionRow {
     owner: u32,
     /// Events not yet reported to the owner.
     pending: FromSegment,
-    /// When the connection is examined again.
+    /// Instant at which the connection is examined again.
     scheduled: Nanos,
     /// The row is in the list of rows whose timers must be examined.
     touched: bool,
@@ -129,7 +129,7 @@ impl PeerRow {
     }
 }
 
-/// How long a path MTU is valid (RFC 1191 section 6.3: 10 minutes; Linux: `mtu_expires`).
+/// Time for which a path MTU is valid (RFC 1191 section 6.3: 10 minutes; Linux: `mtu_expires`).
 const PATH_MSS_FOR: Nanos = Nanos::from_secs(600);
 
 /// Maximum number of challenge ACKs per second, and of replies to segments without a connection
@@ -182,7 +182,7 @@ pub struct TcpStack {
     slots: Vec<u32>,
     table: HashMap<TableKey, u32, BuildHasherDefault<Mixer>>,
     resting: HashMap<u64, Lingering, BuildHasherDefault<Mixer>>,
-    /// Tuples without timestamps, and with: each ordered by expiry.
+    /// Tuples without timestamps and tuples with them, each ordered by expiry.
     rest_order: [VecDeque<(Nanos, u64)>; 2],
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Rows whose timers may have become earlier since [`TcpStack::arm`].

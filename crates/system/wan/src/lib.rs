@@ -1,4 +1,4 @@
-//! Emulated network paths: what a link does to packets (loss, queue, rate, delay, order), as a
+//! Emulated network paths: the effect of a link on packets (loss, queue, rate, delay, order), as a
 //! state machine of packet descriptors and times. Layer 2: holds no packets, performs no I/O, reads
 //! no clock. Its random numbers are a function of seed, link, direction and packet index, so that a
 //! packet has the same fate whenever it arrives.

@@ -1,4 +1,4 @@
-//! Which packets a link loses: independently, in bursts by a Markov chain, or by number.
+//! Selection of lost packets: independently, in bursts by a Markov chain, or by number.
 
 /// A loss model. Probabilities are in 0..=1.
 #[derive(Clone, Debug, Default, PartialEq)]

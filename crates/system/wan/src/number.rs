@@ -39,7 +39,7 @@ pub(crate) fn bits(text: &str) -> Result<u64, String> {
     let number = number.trim();
     let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: f64 =
-        number.parse().ok().filter(|_| plain).ok_or_else(|| wrong("it is not understood"))?;
+        number.parse().ok().filter(|_| plain).ok_or_else(|| wrong("it cannot be parsed"))?;
     let bits = value * times;
     if !(BITS_MIN..=BITS_MAX).contains(&bits) {
         return Err(wrong("it is not between 1 bit/s and 100 Gbit/s"));

@@ -5,7 +5,7 @@ use units::{Nanos, Stream};
 /// Times at which a link is up and down. It starts up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// How long it is up, and down.
+    /// Time for which it is up, and down.
     pub there: Nanos,
     pub away: Nanos,
     /// True if both times are drawn from exponential distributions with these means.

@@ -61,7 +61,7 @@ impl Population {
             }
             if parts.iter().any(|part| part.name == name) {
                 return Err(wrong(format!(
-                    "{} is in it twice; add the shares up, or give one a name: other=[…]:10%",
+                    "{} appears twice; add the shares up, or give one a name: other=[…]:10%",
                     quoted(&name)
                 )));
             }
@@ -201,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             wrong("dsl:50%,dsl:50%"),
-            "\"dsl:50%,dsl:50%\" is not a population: \"dsl\" is in it twice; add the shares up, or \
+            "\"dsl:50%,dsl:50%\" is not a population: \"dsl\" appears twice; add the shares up, or \
              give one a name: other=[…]:10%"
         );
         assert!(wrong("dsl:120%,3g:-20%").contains("\"120%\" is not a share"));

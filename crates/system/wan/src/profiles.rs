@@ -1,5 +1,5 @@
 //! Named paths. Each is a text for [`crate::PathSpec`], with the source of its figures and whether
-//! they were meant for packets or for requests.
+//! they apply to packets or to requests.
 
 /// A named path.
 #[derive(Clone, Copy, Debug)]
@@ -8,7 +8,7 @@ pub struct Profile {
     /// The text for [`crate::PathSpec::parse`].
     pub text: &'static str,
     pub throttles: Throttles,
-    /// One sentence: what the profile represents and the source of its figures.
+    /// One sentence: the link that the profile represents, and the source of its figures.
     pub about: &'static str,
 }
 
@@ -57,17 +57,13 @@ const PROFILES: [Profile; 43] = [
         "rate=50M, rtt=6ms, jitter=2ms, dist=exp, loss=0.1%, burst=3",
         "home Wi-Fi with neighbors; order of magnitude",
     ),
-    packets("fibre", "down-rate=20M, up-rate=5M, rtt=4ms", "fibre to the home, WebPageTest's FIOS"),
-    packets(
-        "cable",
-        "down-rate=5M, up-rate=1M, rtt=28ms",
-        "a television cable, WebPageTest's Cable",
-    ),
+    packets("fibre", "down-rate=20M, up-rate=5M, rtt=4ms", "fiber to the home, WebPageTest's FIOS"),
+    packets("cable", "down-rate=5M, up-rate=1M, rtt=28ms", "cable, WebPageTest's Cable"),
     packets("dsl", "down-rate=1500k, up-rate=384k, rtt=50ms", "DSL, WebPageTest's DSL"),
     packets(
         "modem",
         "down-rate=49k, up-rate=30k, rtt=120ms",
-        "a telephone modem, WebPageTest's dial-up",
+        "a dial-up modem, WebPageTest's dial-up",
     ),
     packets("isdn", "rate=64k, rtt=40ms", "one ISDN channel of WebMark's day; order of magnitude"),
     packets("2g", "down-rate=280k, up-rate=256k, rtt=800ms", "GPRS, WebPageTest's 2G"),
@@ -83,12 +79,12 @@ const PROFILES: [Profile; 43] = [
     packets(
         "5g-mmwave",
         "down-rate=1G, up-rate=100M, rtt=20ms, outage=4s:400ms",
-        "5G in millimetre waves, moving: walls and bodies block it; order of magnitude",
+        "5G in millimeter waves, moving: walls and bodies block it; order of magnitude",
     ),
     packets(
         "train",
         "down-rate=9M, up-rate=3M, rtt=90ms, jitter=20ms, dist=exp, loss=1%, burst=4, outage=25s:2s",
-        "a telephone in a train: LTE with hand-overs and tunnels, our own estimate",
+        "a phone on a train: LTE with handovers and tunnels, our own estimate",
     ),
     packets(
         "satellite",
@@ -98,7 +94,7 @@ const PROFILES: [Profile; 43] = [
     packets(
         "satellite-leo",
         "down-rate=100M, up-rate=12M, rtt=50ms, jitter=10ms, dist=exp, loss=1%, burst=8, outage=15s:80ms:fixed",
-        "low satellites, with the change of satellite each 15 s; order of magnitude",
+        "low-orbit satellites, with a handover every 15 s; order of magnitude",
     ),
     packets(
         "webmark-modem",
@@ -142,13 +138,9 @@ const PROFILES: [Profile; 43] = [
     packets(
         "atc-2g-rural",
         "down-rate=20k, up-rate=18k, delay=650ms, loss=2%",
-        "Facebook's ATC, 2G in the country; 2 % each way",
+        "Facebook's ATC, rural 2G; 2 % each way",
     ),
-    packets(
-        "atc-2g-urban",
-        "down-rate=35k, up-rate=32k, delay=650ms",
-        "Facebook's ATC, 2G in a town",
-    ),
+    packets("atc-2g-urban", "down-rate=35k, up-rate=32k, delay=650ms", "Facebook's ATC, urban 2G"),
     packets(
         "atc-edge-lossy",
         "down-rate=240k, up-rate=200k, up-delay=440ms, down-delay=400ms, loss=1%",

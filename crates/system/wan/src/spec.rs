@@ -79,7 +79,7 @@ pub enum QueueLimit {
     Bytes(u64),
 }
 
-/// Which packet is dropped when the queue is too long.
+/// Choice of the dropped packet when the queue is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePolicy {
     /// Drops the arriving packet.

@@ -65,7 +65,7 @@ pub(crate) struct Transmitter {
     queue: LinkQueue,
     codel: CoDelState,
     outage: Option<OutageState>,
-    /// When the previous packet has left.
+    /// Instant at which the previous packet has left.
     free: Nanos,
     /// The virtual clock of the rate: when the token bucket is as full as at the start.
     earned: Nanos,
@@ -78,7 +78,7 @@ pub(crate) struct Transmitter {
 }
 
 impl Transmitter {
-    /// `outage`: if packets wait for the end of an outage.
+    /// Returns a transmitter. `outage`: the outages whose ends packets wait for.
     pub(crate) fn new(outage: Option<OutageState>, origin: Nanos) -> Transmitter {
         Transmitter {
             queue: LinkQueue::default(),

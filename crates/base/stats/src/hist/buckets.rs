@@ -22,7 +22,7 @@ pub(super) const BUCKETS: usize = bucket((1 << 42) - 1) + 1;
 /// read, so the kernel allocates no memory for them.
 const PAGE: usize = 4096 / size_of::<u64>();
 
-/// How often values of each bucket were recorded.
+/// Number of recorded values in each bucket.
 #[derive(Debug)]
 pub(super) struct BucketCounts {
     counts: Box<[u64; BUCKETS]>,

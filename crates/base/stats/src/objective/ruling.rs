@@ -1,9 +1,9 @@
 //! Decision of an objective: it follows from the interval of the figure, and from the client's
 //! lateness.
 //!
-//! The interval of a quantile q is made of order statistics, by inversion of a test (Woodruff 1952):
-//! a value is a possible quantile unless the share of calls beyond it is certain to differ from 1 - q.
-//! docs/measuring.md has the derivation and the coverage under dependence.
+//! The interval of a quantile q consists of order statistics, by inversion of a test (Woodruff
+//! 1952): a value is a possible quantile unless the share of calls beyond it is certain to differ
+//! from 1 - q. docs/measuring.md has the derivation and the coverage under dependence.
 
 use super::{Figures, Metric, Objective, Op, Samples, SubjectRows, mean_without, quantile_without};
 use crate::interval::{TAIL, student_t};

@@ -20,7 +20,7 @@ pub struct PathAnswer {
     pub p99: Nanos,
     /// Share of it that may be lateness: [`Evidence::doubt_max`](super::Evidence::doubt_max).
     pub doubt_max: f64,
-    /// A time objective that was missed by no more than lateness explains.
+    /// A time objective that was missed by at most the lateness.
     pub turned: Option<String>,
 }
 

@@ -102,7 +102,7 @@ fn bad_rates_name_the_input_and_a_good_one() {
         ("/s", "a number is missing"),
         ("5/", "\"\" is not a unit of time"),
         ("5/year", "\"year\" is not a unit of time"),
-        ("5G/s", "\"G\" is not understood"),
+        ("5G/s", "\"G\" cannot be parsed"),
         ("1,5/s", "a comma groups thousands only"),
         ("5/s/s", "\"s/s\" is not a unit of time"),
     ] {

@@ -31,7 +31,7 @@ pub enum Asked {
     Connect,
 }
 
-/// Bounds on what a peer may send.
+/// Limits on data from a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum size of one head in bytes; interim heads count separately.
@@ -55,7 +55,7 @@ impl Default for Limits {
     }
 }
 
-/// How a response's body ends.
+/// End of a response's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// The response has no body by rule: HEAD, 1xx, 204, 304, 2xx to CONNECT.

@@ -48,7 +48,7 @@ pub struct Session {
     facts: Http3Facts,
 }
 
-/// How a stream ended early.
+/// Early end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parting {
     /// The peer did not process the request.
@@ -201,7 +201,7 @@ impl Session {
                 return Ok(taken);
             }
             _ => {
-                let what = "a stream in both directions that the server opened";
+                let what = "a bidirectional stream opened by the server";
                 let section = "RFC 9114 section 6.1";
                 return Err(Violation::new(STREAM_CREATION_ERROR, what, section));
             }

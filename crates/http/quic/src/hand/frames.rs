@@ -313,7 +313,7 @@ impl Hand {
         self.end_with(code, FailureClass::Protocol);
     }
 
-    /// Updates the held data after that of a stream has changed. More than our maximum in total
+    /// Updates the total of held data after that of a stream has changed. A total above our maximum
     /// closes the connection: data acknowledged and discarded would never arrive again.
     fn count_held(&mut self, before: usize, after: usize) {
         self.held = self.held + after - before;

@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(shown.matches("class=\"place\"").count(), 1, "{shown}");
         assert!(shown.contains("p50 is worse by +49.9 %"), "{shown}");
         assert!(shown.contains("since run-12"), "{shown}");
-        assert!(shown.contains("p99: no change is shown."), "{shown}");
+        assert!(shown.contains("p99: no change was found."), "{shown}");
         let few = trend("http://a/", &runs[..3]).into_string();
         assert!(few.contains("Too few runs") && !few.contains("class=\"change\""), "{few}");
     }

@@ -39,7 +39,7 @@ pub struct Comparison {
     pub bounds: Vec<FailIf>,
     /// Known reservations.
     pub cautions: Vec<String>,
-    /// Why it ended before its last block; earlier blocks are complete.
+    /// Reason why it ended before its last block; earlier blocks are complete.
     pub ended_early: Option<String>,
     /// The outcome of a gate, which stops when it is certain: its intervals hold at every block.
     pub gate: Option<GateRecord>,
@@ -48,7 +48,7 @@ pub struct Comparison {
 /// Differences of a side from the first.
 pub type SideFigures = (Vec<DifferenceRecord>, Vec<BoundRecord>);
 
-/// Compares. Quantiles for which a run has too few calls are left out.
+/// Compares. Quantiles for which a run has too few calls are omitted.
 pub fn assemble(comparison: &Comparison) -> CompareRecord {
     let Comparison { runs, order, bounds, .. } = comparison;
     let figures: Vec<&RunFigure> =
@@ -262,7 +262,7 @@ fn too_few(headlines: &[Vec<Headline>], order: &str) -> Option<String> {
     if !order.is_empty() {
         return (blocks < BLOCKS_MIN).then(|| {
             format!(
-                "{} cannot show a difference; it takes {BLOCKS_MIN}.",
+                "{} cannot show a difference; {BLOCKS_MIN} are needed.",
                 counted(blocks as u64, "block")
             )
         });
@@ -270,7 +270,7 @@ fn too_few(headlines: &[Vec<Headline>], order: &str) -> Option<String> {
     (fewest < RUNS_MIN).then(|| {
         format!(
             "Runs of the same server differ from each other, and {} a side do not show by how \
-             much; it takes {RUNS_MIN}: record them with --repeat {RUNS_MIN}, or let compare \
+             much; {RUNS_MIN} are needed: record them with --repeat {RUNS_MIN}, or let compare \
              interleave two URLs.",
             counted(fewest as u64, "run")
         )

@@ -79,7 +79,7 @@ impl FailIf {
             return Err(bad(&why));
         }
         if sign < 0.0 && percent >= 100.0 {
-            return Err(bad("a fall is below 100 %"));
+            return Err(bad("a decrease is below 100 %"));
         }
         Ok(FailIf { figure, limit: sign * percent / 100.0, text: text.to_owned() })
     }

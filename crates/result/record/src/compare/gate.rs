@@ -49,7 +49,7 @@ pub fn pilot_spread(bounds: &[FailIf], blocks: &[BlockRuns]) -> Option<f64> {
     Some(sequence.spread()).filter(|spread| spread.is_finite())
 }
 
-/// How a gate was run.
+/// Circumstances of a gate's end.
 #[derive(Clone, Debug, Default)]
 pub struct GateEnd {
     pub budget: Nanos,
@@ -196,7 +196,7 @@ impl Gate {
         let bound = open.clone().find(|one| one.decidable.is_some());
         if let Some((one, decidable)) = bound.and_then(|one| Some((one, one.decidable?))) {
             let wider = amount(rounded_out(decidable), one.points);
-            help.push(format!("A bound of {} {wider} would have been kept.", one.figure));
+            help.push(format!("A bound of {} {wider} would have been met.", one.figure));
         }
         help
     }
@@ -332,7 +332,7 @@ impl GateRecord {
     /// Restarts of the servers between the runs, as text.
     pub fn restarts_text(&self) -> String {
         match self.restarts.iter().map(|count| u64::from(*count)).collect::<Vec<_>>().as_slice() {
-            [] | [0, 0] => "No restart was seen: the answer is about these two processes, not \
+            [] | [0, 0] => "No restart was seen: the result is about these two processes, not \
                             about two builds."
                 .to_owned(),
             counts => {

@@ -103,7 +103,7 @@ pub struct CompareRecord {
     /// Date and time, UTC.
     pub started: String,
     pub started_unix_s: f64,
-    /// The order of the runs, block by block; empty for two sets that were recorded apart.
+    /// The order of the runs, block by block; empty for two sets that were recorded separately.
     pub order: Vec<String>,
     /// Confidence of every interval.
     pub confidence: f64,
@@ -114,12 +114,12 @@ pub struct CompareRecord {
     pub bounds: Vec<BoundRecord>,
     /// Reservations about the whole comparison.
     pub cautions: Vec<String>,
-    /// Why it ended before its last block; earlier blocks are complete.
+    /// Reason why it ended before its last block; earlier blocks are complete.
     pub ended_early: Option<String>,
     pub before: SideRecord,
     pub after: SideRecord,
-    /// The third side and those after it, each held against the first; absent in what an earlier
-    /// version wrote.
+    /// The third side and those after it, each compared with the first; absent in results of
+    /// earlier versions.
     #[serde(default)]
     pub further: Vec<FurtherRecord>,
     /// Resources of each side, in order; only if they use different protocols.
@@ -152,12 +152,12 @@ pub struct SideRecord {
     /// The command that restarted the server for each run; null if the server was started
     /// separately.
     pub command: Option<String>,
-    /// Every run, in the order they were made; repeats are several.
+    /// Every run, in order; repeats are several.
     pub runs: Vec<Headline>,
     /// The plan of its first run, secrets masked; null without a run.
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<serde_json::Value>"))]
     pub plan: Option<PlanRecord>,
-    /// Response times of all its runs together; absent in what an earlier version wrote.
+    /// Response times of all its runs together; absent in results of earlier versions.
     #[serde(default)]
     pub response_histogram: Option<HistogramRecord>,
 }
@@ -197,7 +197,7 @@ pub struct DifferenceRecord {
     #[serde(with = "or_null")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub noise: f64,
-    /// A change of this size is found four times in five.
+    /// A change of this size is detected in four of five comparisons.
     #[serde(with = "or_null")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub detectable: f64,

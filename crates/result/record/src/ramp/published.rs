@@ -38,7 +38,7 @@ pub struct RampRecord {
     pub overload: OverloadRecord,
     /// Results of the steps of each target, in the order of the labels.
     pub curves: Vec<CurveRecord>,
-    /// Why it ended before its last step.
+    /// Reason why it ended before its last step.
     pub ended_early: Option<String>,
     pub findings: Vec<Finding>,
     pub started: String,
@@ -153,7 +153,7 @@ pub struct CurveRecord {
     pub overload: OverloadRecord,
     /// The universal scalability law fitted to throughput against mean concurrency.
     pub usl: Option<UslRecord>,
-    /// Largest loss of goodput on the way down against the way up.
+    /// Largest loss of goodput on the way down, relative to the way up.
     pub hysteresis: Option<HysteresisRecord>,
     /// Prediction from the time of one call at a time: 1 / its mean service time at the lowest
     /// load.
@@ -177,7 +177,7 @@ pub struct RampStepRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub level: f64,
     pub repeat: u32,
-    /// How long the target took to become idle before the step.
+    /// Time that the target took to become idle before the step.
     pub settled_s: Option<f64>,
     pub achieved_per_s: Option<f64>,
     /// Calls in flight.

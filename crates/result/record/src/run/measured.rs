@@ -36,10 +36,10 @@ pub struct MeasuredRecord {
     pub good_in_window: u64,
     pub responses_in_window: u64,
     pub bytes_in_window: u64,
-    /// Over the calls that succeeded: from the first byte sent to the end of the response.
+    /// Sum over the successful calls: from the first byte sent to the end of the response.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub exchange_sum_s: f64,
-    /// Over the connections: their setting up.
+    /// Sum over the connections: time to set them up.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub setup_sum_s: f64,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]

@@ -119,9 +119,9 @@ pub struct RunRecord {
     /// Issued − intended = wait + lag, except for the wait for a stream over HTTP/3, which comes
     /// after issue.
     pub slip_s: TimesRecord,
-    /// No connection was free.
+    /// Wait for a free connection.
     pub wait_s: TimesRecord,
-    /// The client was late.
+    /// Delay by the client itself.
     pub lag_s: TimesRecord,
     /// Response times by outcome.
     pub by_outcome: TimesByOutcome,
@@ -147,7 +147,7 @@ pub struct RunRecord {
     /// WebMark's T = w·S + mean R; null when no call succeeded.
     pub weighted_response_time_s: Option<f64>,
     pub conforming_connections: ConformingRecord,
-    /// Most frequent agreement; empty without TLS.
+    /// Most frequent combination of negotiated parameters; empty without TLS.
     pub tls: TlsRecord,
     /// HTTP/2 facts of connections. Null if no connection used it.
     pub http2: Option<Http2Record>,
@@ -171,10 +171,10 @@ pub struct RunRecord {
     /// Idle connections held open during the load (--idle); null without them.
     #[serde(default)]
     pub held: Option<HeldRecord>,
-    /// Requests for OAuth tokens; left out where the plan has none.
+    /// Requests for OAuth tokens; omitted if the plan has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokensRecord>,
-    /// The machines that carried the run out together (loadstone fleet); left out where it was one
+    /// The machines of a fleet that ran the load together (loadstone fleet); omitted for one
     /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetRecord>,
@@ -283,7 +283,7 @@ pub struct BodiesRecord {
     /// Responses that are streams of events (--stream); null if not requested.
     #[serde(default)]
     pub streams: Option<StreamsRecord>,
-    /// How gRPC calls ended; null for other runs.
+    /// Ends of gRPC calls; null for other runs.
     #[serde(default)]
     pub grpc: Option<GrpcRecord>,
     /// Messages and connections of WebSocket; null without WebSockets.
@@ -429,7 +429,7 @@ pub(crate) fn known(figure: f64) -> Option<f64> {
     figure.is_finite().then_some(figure)
 }
 
-/// Returns the first call; `None` if only a connection was made.
+/// Returns the first call; `None` if only a connection was opened.
 fn first_call(report: &RunReport) -> Option<FirstCallRecord> {
     report.first_call.as_ref().filter(|call| call.was_made()).map(FirstCallRecord::of)
 }

@@ -25,34 +25,34 @@ pub struct CaseRecord {
     #[serde(with = "ids::level")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::level::schema"))]
     pub level: RequirementLevel,
-    /// The text that it rests on.
+    /// The specification that it cites.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Why it is tested; empty in results of versions that did not write it.
+    /// Reason why it is tested; empty in results of versions that did not write it.
     #[serde(default)]
     pub reason: String,
     #[serde(with = "ids::outcome")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub outcome: TestOutcome,
-    /// How much a finding matters; null if it is not a finding.
+    /// Severity of a finding; null if it is not a finding.
     #[serde(default, with = "ids::severity_or_none")]
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(schema_with = "ids::severity_or_none::schema")
     )]
     pub severity: Option<Severity>,
-    /// Why a finding has its severity; empty if it is not a finding.
+    /// Reason for the severity; empty if it is not a finding.
     #[serde(default)]
     pub matters: String,
-    /// Why it does not count, if waived.
+    /// Reason why it does not count, if waived.
     #[serde(default)]
     pub waived: Option<String>,
     /// The case that shows the same fault and counts for it; null if it counts for itself.
     #[serde(default)]
     pub same_as: Option<String>,
-    /// Why it was skipped.
+    /// Reason why it was skipped.
     pub skipped: Option<String>,
-    /// Reasons of the outcome where no exchange has them; a sentence each.
+    /// Reasons for the outcome if no exchange has them, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
     /// Time until plain requests were answered as before; null if they were at once.
@@ -88,7 +88,7 @@ pub struct ExchangeRecord {
     /// The response, in a few words.
     pub seen: String,
     pub expected: String,
-    /// Why the outcome is not a pass.
+    /// Reason why the outcome is not a pass.
     pub why: String,
     pub tries: u32,
     pub failed: u32,
@@ -119,7 +119,7 @@ pub struct PauseRecord {
     pub other_action: bool,
 }
 
-/// Observations of well-behaved clients while a case applied pressure. The shares are of time, 0 to 1,
+/// Observations of well-behaved clients while a case applied load. The shares are of time, 0 to 1,
 /// and sum to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
@@ -135,7 +135,7 @@ pub struct HealthRecord {
     pub p99_s: f64,
     /// Null where the run, or the time of the case, ended before it was known.
     pub recovery_s: Option<Recovery>,
-    /// Connections that were meant to press, and the most that were established at once.
+    /// Number of connections intended for the load, and the most that were established at once.
     pub wanted: u64,
     /// The most that were established at once.
     pub armed: u64,
@@ -170,7 +170,7 @@ pub struct LimitRecord {
     pub what: String,
     /// The largest accepted value: the lower bound of the number.
     pub low: Option<f64>,
-    /// The smallest value that was refused; null when nothing ended it up to low.
+    /// The smallest value that was refused; null if no value up to low was refused.
     pub high: Option<f64>,
     #[serde(with = "ids::unit")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::unit::schema"))]
@@ -190,7 +190,7 @@ pub struct ShrunkRecord {
     #[serde(with = "ids::kind")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::kind::schema"))]
     pub kind: FailureKind,
-    /// The same for failures of one kind that shrink to the same bytes.
+    /// Identical for failures of one kind that shrink to the same bytes.
     pub bucket: String,
     pub from_bytes: u64,
     pub sent: WireBytes,
@@ -198,7 +198,7 @@ pub struct ShrunkRecord {
     pub executions: u64,
     /// The search ended by itself, not by its budget.
     pub finished: bool,
-    /// Lengths in bytes at which the outcome turns: the longest that passes and the shortest that
+    /// Lengths in bytes at which the outcome changes: the longest that passes and the shortest that
     /// fails.
     pub boundaries: Vec<BoundaryRecord>,
 }
@@ -212,7 +212,7 @@ pub struct BoundaryRecord {
     pub fails: u64,
 }
 
-/// An exchange that failed, kept to be replayed.
+/// A failed exchange, stored for replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct KeptRecord {

@@ -20,16 +20,16 @@ pub struct ChainEnds {
     pub front: String,
     /// The HTTP version used: `1.1`, `2`.
     pub http: &'static str,
-    /// Where Loadstone listened as the server after the proxy.
+    /// Address on which Loadstone listened as the server after the proxy.
     pub origin: Option<String>,
     /// The URL of the server after it.
     pub back: Option<String>,
-    /// The strictest of all their addresses.
+    /// The strictest class of all their addresses.
     pub class: Class,
 }
 
-/// How a proxy forwards requests, and whether the server after it finds the same requests in the
-/// forwarded bytes. Bytes are escaped as in a C string.
+/// Forwarding of requests by a proxy, and their interpretation by the server after it. Bytes are
+/// escaped as in a C string.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ChainRecord {
@@ -40,18 +40,18 @@ pub struct ChainRecord {
     pub front: String,
     /// The HTTP version used with the proxy: `1.1` or `2`; the proxy forwards in 1.1.
     pub http: String,
-    /// Where Loadstone listened as the server after the proxy.
+    /// Address on which Loadstone listened as the server after the proxy.
     pub origin: Option<String>,
     /// The URL of the server after it.
     pub back: Option<String>,
-    /// The strictest of all their addresses.
+    /// The strictest class of all their addresses.
     #[serde(with = "ids::class")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::class::schema"))]
     pub class: Class,
     pub interrupted: bool,
     /// Reason why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
-    /// Requests of which proxy and server would find different ends.
+    /// Requests for which proxy and server would find different ends.
     pub disagreements: u64,
     pub requests: Vec<ChainRequestRecord>,
 }
@@ -80,8 +80,8 @@ pub struct ChainRequestRecord {
     pub handling: Option<String>,
     /// The beginning of each message that arrived.
     pub arrived: Vec<WireBytes>,
-    /// Difference between the first arrived message and the sent one; for an HTTP/2 request, from
-    /// the same in HTTP/1.1, and first the reason why it is not one message.
+    /// Differences of the first arrived message from the sent one; for an HTTP/2 request, from its
+    /// HTTP/1.1 form, preceded by the reason why it is not a single message.
     pub changes: Vec<String>,
     /// Framing rules that the arrived message still violates.
     pub faults: Vec<String>,
@@ -95,7 +95,7 @@ pub struct ChainRequestRecord {
     pub reused: bool,
     /// The two find different ends.
     pub disagrees: bool,
-    /// Why, as a clause; null if they agree.
+    /// The reason as a clause; null if they agree.
     pub why: Option<String>,
 }
 

@@ -26,11 +26,11 @@ pub enum ChangeKind {
     Worse,
     /// A finding that is less severe, or fails in fewer ways.
     Eased,
-    /// No finding any more, and tested.
+    /// Tested, and no longer a finding.
     Fixed,
     /// The finding is the same.
     Still,
-    /// No finding on either side, and not the same outcome.
+    /// No finding on either side, but a different outcome.
     Other,
     /// A finding of A that B did not test, or one of B that A did not.
     Untested,
@@ -93,7 +93,7 @@ pub struct ChangeRecord {
     pub b: Option<TestOutcome>,
     /// Further details: exchanges, versions, reasons.
     pub detail: String,
-    /// Why it does not count in B.
+    /// Reason why it does not count in B.
     pub waived: Option<String>,
 }
 
@@ -123,7 +123,7 @@ pub struct HabitChangeRecord {
     pub b: String,
 }
 
-/// Which result it was.
+/// Identification of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct DiffSideRecord {
@@ -150,7 +150,7 @@ impl DiffSideRecord {
     }
 }
 
-/// Two results of a torture held against each other: `loadstone torture diff --json`.
+/// Two torture results compared with each other: `loadstone torture diff --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct DiffRecord {

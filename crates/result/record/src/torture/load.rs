@@ -16,7 +16,7 @@ pub struct LoadRecord {
     pub base: IntervalRecord,
     /// Cases in the order in which they ran.
     pub cases: Vec<LoadedCase>,
-    /// Calls that belong to no case here: there were too many.
+    /// Calls that are assigned to no case because there were too many.
     pub left_out: u64,
     /// The load's own measurement: `loadstone.run/1`.
     pub run: Box<RunRecord>,

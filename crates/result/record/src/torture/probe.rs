@@ -15,10 +15,10 @@ pub struct ProbeRecord {
     #[serde(with = "ids::probe_kind")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::probe_kind::schema"))]
     pub kind: ProbeKind,
-    /// When the probe was due, from the start of the run.
+    /// Due instant of the probe, from the start of the run.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub due_s: f64,
-    /// How much later it was sent.
+    /// Time from the due instant until it was sent.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub late_s: f64,
     /// Time until the connection was established; omitted if it was established before, or never.
@@ -55,7 +55,7 @@ pub struct ProbeCounts {
     pub keep: ProbeOutcomes,
 }
 
-/// Probes of one kind; those that our own machine could not send are left out.
+/// Probes of one kind, without those that our own machine could not send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProbeOutcomes {

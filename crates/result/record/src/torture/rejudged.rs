@@ -29,7 +29,7 @@ pub struct Rejudged {
     pub now: Option<Judgement>,
 }
 
-/// Kept conversations judged again, nothing sent: `loadstone torture judge --json`.
+/// Stored conversations judged again without sending anything: `loadstone torture judge --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RejudgedRecord {
@@ -55,7 +55,7 @@ pub struct ConversationRecord {
     pub version_then: u32,
     /// Null: this program has no such case.
     pub version_now: Option<u32>,
-    /// The version of the program that had it.
+    /// The version of the program that recorded it.
     pub kept_by: String,
     pub name: String,
     /// The outcome.

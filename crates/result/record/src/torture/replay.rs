@@ -68,7 +68,7 @@ pub struct ReplayedRecord {
     pub case_version: u32,
     /// The version of the program that kept it.
     pub kept_by: String,
-    /// Which exchange of the case, or which random data.
+    /// Name of the exchange of the case, or of the random data.
     pub name: String,
     /// unlearned: no attempt was conclusive, or the case judges by code; not-sent: the replay ended
     /// before it.

@@ -26,7 +26,7 @@ pub struct Report {
     pub post: Option<String>,
     /// Further options that a repetition of a case needs, in order.
     pub options: Vec<String>,
-    /// Findings as grave as this fail the run.
+    /// Lowest severity of findings that fail the run.
     pub fail_on: Severity,
     /// The machine that tests.
     pub environment: Environment,

@@ -12,7 +12,8 @@ use units::Nanos;
 /// States of sockets that no longer use resources of the server.
 const OVER: [&str; 2] = ["time-wait", "closed"];
 
-/// `server` of a torture: before the first case, at the end, and what ended before the first case.
+/// `server` of a torture: before the first case, at the end, and the processes that ended before
+/// the first case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ServerRecord {
@@ -104,7 +105,7 @@ pub struct DeathRecord {
     pub how: Ending,
 }
 
-/// How a process ended, as shown.
+/// End of a process, as shown.
 mod ending {
     use sample::Ending;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

@@ -17,7 +17,7 @@ const STAYS: u64 = 1 << 63;
 /// Number of retries while the kernel is short of memory or has no room for completions.
 const TRIES: u32 = 16;
 
-/// How to wait for completions.
+/// Mode of waiting for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Await {
     /// Submits without waiting.
@@ -46,8 +46,8 @@ pub struct BatchRing {
     buffers: ManuallyDrop<BufferRing>,
     /// Requests that were pushed to stay, and are not over. Without one the kernel does not use the buffers.
     open: u64,
-    /// The kernel accepts no more requests. The ring is not used again: the queue may still contain
-    /// earlier requests whose memory was freed.
+    /// True if the kernel no longer accepts requests. The ring is not used again: the queue may
+    /// still contain earlier requests whose memory was freed.
     broken: bool,
     /// Time asleep does not count as waiting for a disk.
     sleep: EnterFlags,
@@ -151,7 +151,7 @@ impl BatchRing {
         number | STAYS
     }
 
-    /// Makes room for requests. Completions wait to be looked at.
+    /// Makes room for requests. Completions remain queued until they are read.
     pub fn submit(&mut self) {
         for _ in 0..TRIES {
             let done = self.call(Await::No);

@@ -61,7 +61,7 @@ pub struct BufferRing {
     entries: Region,
     /// Size of a buffer in bytes.
     size: usize,
-    /// Which buffers the kernel has.
+    /// True for each buffer that the kernel has.
     posted: Box<[bool]>,
     /// Number of buffers ever given to the kernel, in the kernel's counting.
     tail: u16,

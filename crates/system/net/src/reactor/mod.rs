@@ -38,7 +38,7 @@ pub struct Reactor {
     epoll: OwnedFd,
     sockets: Vec<Socket>,
     events: Vec<epoll::Event>,
-    /// How long before an instant `wait` stops sleeping and starts busy-waiting.
+    /// Time before an instant at which `wait` changes from sleeping to busy-waiting.
     spin_span: Nanos,
     spun: Nanos,
     /// True if the kernel splits one buffer into datagrams.

@@ -183,7 +183,7 @@ pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
                                         kernel.io_uring_disabled, or the profile of a container)"
             .to_owned(),
         ErrorKind::Unsupported | ErrorKind::InvalidInput => {
-            format!("this kernel's io_uring does not do that; {since} does")
+            format!("this kernel's io_uring does not support that; {since} does")
         }
         _ => format!("io_uring does not start: {error}"),
     }
@@ -445,7 +445,7 @@ impl RingReactor {
         }
     }
 
-    /// Reports the connects that found room or were refused.
+    /// Reports the connects that got a place in the queue or were refused.
     #[cold]
     fn look_for_room(&mut self) {
         let sockets = &self.sockets;

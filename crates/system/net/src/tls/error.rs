@@ -96,7 +96,7 @@ impl fmt::Display for SetupError {
                 "{} cannot be offered by ALPN: a protocol name has 1 to 255 bytes",
                 quoted(name)
             ),
-            SetupError::Library(why) => write!(f, "these TLS settings do not go together: {why}"),
+            SetupError::Library(why) => write!(f, "these TLS settings are incompatible: {why}"),
         }
     }
 }
@@ -126,13 +126,13 @@ fn text(error: &rustls::Error) -> String {
 }
 
 /// Returns whether the error is about a certificate marked as a CA's that a server presents as its
-/// own: what `openssl req -x509` makes.
+/// own: as created by `openssl req -x509`.
 fn is_authority(error: &rustls::Error) -> bool {
     is_webpki_error(error, &webpki::Error::CaUsedAsEndEntity)
 }
 
 /// Returns a hint for an error with a known cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by
-/// what the library misses in the peer's messages.
+/// the parts that the library misses in the peer's messages.
 fn way_out(error: &rustls::Error) -> Option<&'static str> {
     use rustls::{
         AlertDescription as Alert, CertificateError as Bad, Error, PeerIncompatible as Gap,

@@ -48,9 +48,11 @@ fn nothing_found(what: &str, text: &[u8]) -> String {
 
 fn broken(error: &Error) -> String {
     match error {
-        Error::MissingSectionEnd { .. } => "is broken PEM: a section has no END line".to_owned(),
-        Error::IllegalSectionStart { .. } => "is broken PEM: a BEGIN line is malformed".to_owned(),
-        Error::Base64Decode(why) => format!("is broken PEM: {why}"),
+        Error::MissingSectionEnd { .. } => "is malformed PEM: a section has no END line".to_owned(),
+        Error::IllegalSectionStart { .. } => {
+            "is malformed PEM: a BEGIN line is malformed".to_owned()
+        }
+        Error::Base64Decode(why) => format!("is malformed PEM: {why}"),
         other => format!("cannot be read as PEM: {other}"),
     }
 }

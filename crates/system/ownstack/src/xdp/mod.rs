@@ -50,16 +50,16 @@ pub const QUEUES_MAX: u32 = 64;
 /// least one per thread), and the duration.
 const PROBED_MAX: u32 = 256;
 const PROBE_SPAN: Nanos = Nanos::from_millis(150);
-/// How long a next hop has to reply; it is asked once per second.
+/// Maximum time for a reply of a next hop; it is queried once per second.
 const ANSWER_SPAN: Nanos = Nanos::from_millis(2_500);
 /// Maximum number of packets that wait for the address of their next hop.
 const HELD_MAX: usize = 256;
 /// Maximum number of ARP replies per turn.
 const ANSWERS_MAX: usize = 256;
-/// How soon packets that the device did not accept are retried.
+/// Delay until packets that the device did not accept are retried.
 const SEND_AGAIN: Duration = Duration::from_millis(1);
 
-/// Where in the kernel packets are received.
+/// Place in the kernel at which packets are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XdpHook {
     /// In the device driver.
@@ -482,7 +482,7 @@ fn by_bpf(error: io::Error) -> XdpTrouble {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => XdpTrouble::Forbidden,
         Some(libc::ENOSYS) => XdpTrouble::NoSockets,
-        _ => XdpTrouble::Other("the kernel does not take the program of XDP".to_owned(), error),
+        _ => XdpTrouble::Other("the kernel rejects the XDP program".to_owned(), error),
     }
 }
 

@@ -7,12 +7,12 @@ use units::Nanos;
 
 /// Maximum number of next hops and of destinations.
 const REMEMBERED_MAX: usize = 1 << 15;
-/// Interval at which a hop without a reply is asked again.
+/// Interval at which a hop without a reply is queried again.
 pub(crate) const ASK_AGAIN: Nanos = Nanos::from_secs(1);
 /// Time for which the address of a hop is valid before it is verified. A kernel waits for 15 to 45
 /// s. It also receives the announcements of hosts that move; we do not intercept them.
 const FRESH: Nanos = Nanos::from_secs(5);
-/// How long a destination counts as unreachable.
+/// Time for which a destination counts as unreachable.
 const NO_WAY: Nanos = Nanos::from_secs(1);
 
 /// Request for a hop.
@@ -23,12 +23,12 @@ pub(crate) struct Question {
     pub(crate) at: Option<Mac>,
 }
 
-/// How packets reach an address.
+/// Route of packets to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Onward {
     /// The hop is known; this request is due as well.
     To(Mac, Option<Question>),
-    /// A hop must be asked first.
+    /// A hop must be queried first.
     Ask(Question),
     /// A request was sent.
     Wait,
@@ -47,9 +47,9 @@ enum HopWay {
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     mac: Option<Mac>,
-    /// When the address was received.
+    /// Instant at which the address was received.
     heard: Nanos,
-    /// When the address was last requested, and how often since the last reply.
+    /// Instant of the last request for the address, and number of requests since the last reply.
     asked: Nanos,
     questions: u32,
 }
@@ -68,7 +68,8 @@ pub(crate) struct Neighbors {
 }
 
 impl Neighbors {
-    /// Packets to `destination` go by way of `hop`, or are unreachable as of `now`.
+    /// Records that packets to `destination` go through `hop`, or that it is unreachable as of
+    /// `now`.
     pub(crate) fn learn_way(&mut self, now: Nanos, destination: IpAddr, hop: Option<IpAddr>) {
         if self.has_room(now) {
             self.ways.insert(destination, hop.map_or(HopWay::NoneSince(now), HopWay::By));

@@ -391,15 +391,14 @@ impl QueueTrouble {
             QueueTrouble::Bind(Errno::BUSY) => XdpTrouble::QueueBusy { device, queue },
             QueueTrouble::Bind(Errno::NETDOWN) => XdpTrouble::Down { device },
             QueueTrouble::Bind(Errno::PERM) => XdpTrouble::Forbidden,
-            QueueTrouble::Bind(error) => XdpTrouble::Other(
-                format!("queue {queue} of {device} cannot be bound"),
-                error.into(),
-            ),
+            QueueTrouble::Bind(error) => {
+                XdpTrouble::Other(format!("cannot bind queue {queue} of {device}"), error.into())
+            }
             QueueTrouble::Socket(error) => {
-                XdpTrouble::Other("no socket of AF_XDP can be made".to_owned(), error.into())
+                XdpTrouble::Other("cannot create an AF_XDP socket".to_owned(), error.into())
             }
             QueueTrouble::Memory(error) => {
-                XdpTrouble::Other("the rings of AF_XDP cannot be made".to_owned(), error)
+                XdpTrouble::Other("cannot create the AF_XDP rings".to_owned(), error)
             }
         }
     }

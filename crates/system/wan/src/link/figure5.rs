@@ -14,7 +14,7 @@ const DATA_AGAIN: Nanos = Nanos::from_millis(200);
 const WARM_UP: Nanos = Nanos::from_secs(10);
 const END: Nanos = Nanos::from_secs(70);
 
-/// How connections are used.
+/// Use of connections.
 #[derive(Clone, Copy)]
 struct Use {
     /// True for one more flight in each direction before the first request.

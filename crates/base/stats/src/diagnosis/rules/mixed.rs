@@ -21,9 +21,9 @@ pub(crate) const RULE: Rule = Rule {
              services.",
     thresholds: &[
         (6.0, "connections with at least 10 responses each, at least"),
-        (RATIO_MIN, "times that the slow group's median is the fast one's, at least"),
-        (GAP_MIN, "share of that distance (logarithms) which is empty, at least"),
-        (TIGHT_MAX, "times that p90 of a group is its p10, at most"),
+        (RATIO_MIN, "ratio of the slow group's median to the fast group's, at least"),
+        (GAP_MIN, "empty share of that distance (logarithms), at least"),
+        (TIGHT_MAX, "ratio of p90 to p10 within a group, at most"),
         (GROUP_SHARE_MIN, "share of the connections in the smaller group, at least"),
     ],
     advice: "Compare the backends (version, hardware, cache, warm-up) and the balancer's weights; \

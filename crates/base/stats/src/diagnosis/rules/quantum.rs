@@ -53,7 +53,10 @@ pub(crate) const RULE: Rule = Rule {
         (EARLY, "share of the tick by which a peak begins before its multiple"),
         (LATE, "share of the tick by which it ends after its multiple"),
         (TOOTH_MIN, "share of the calls in a peak to count it, at least"),
-        (RISE_MIN as f64, "times as many calls in a peak as in as much time before it, at least"),
+        (
+            RISE_MIN as f64,
+            "ratio of the calls in a peak to those in an equal time before it, at least",
+        ),
         (SPREAD_MAX, "p10 to p90 as a share of the tick, for a single peak, at most"),
         (KNOWN_WITHIN, "share of a known tick by which a single peak's median is later, at most"),
     ],
@@ -132,7 +135,7 @@ fn mode(service: &Hist, rows: &[(Nanos, u64)]) -> Option<f64> {
     rows.iter().map(|(value, _)| *value).max_by_key(|value| near(*value)).map(|v| v.0 as f64)
 }
 
-/// How well recordings fit the multiples of a tick. Times are in nanoseconds.
+/// Fit of recordings to the multiples of a tick. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Comb {
     tick: f64,

@@ -76,7 +76,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let step_s = BEAT.as_secs_f64() * width as f64;
     let (length, period) = (median(&lengths) * step_s, mean(&gaps) * step_s);
     let text = format!(
-        "nothing was answered for about {} every {}, {} times; the longest response was {}",
+        "no response for about {} every {}, {} times; the longest response took {}",
         show::duration(Nanos::from_secs_f64(length)),
         show::duration(Nanos::from_secs_f64(period)),
         stalls.len(),
@@ -139,8 +139,6 @@ mod tests {
         measurement.total.beats = Beats::from_all((0..BEATS_MAX).map(beat).collect());
         let evidence = Evidence::new(&measurement);
         let sign = find(&View::new(&evidence)).expect("a stall every 30 s");
-        assert!(
-            sign.evidence.starts_with("nothing was answered for about 1.00 s every 30.0 s, 59")
-        );
+        assert!(sign.evidence.starts_with("no response for about 1.00 s every 30.0 s, 59"));
     }
 }

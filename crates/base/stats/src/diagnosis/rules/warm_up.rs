@@ -30,7 +30,7 @@ pub(crate) const RULE: Rule = Rule {
         (isotonic regression).",
     thresholds: &[
         (8.0, "rows of the series, at least"),
-        (GAIN_MIN, "times that the first level is the second, at least"),
+        (GAIN_MIN, "ratio of the first level to the second, at least"),
         (SPREADS_MIN, "standard deviations of the settled rows between the two, at least"),
         (COST_MIN, "share of the whole run's mean that the slow beginning adds, at least"),
         (

@@ -1,5 +1,5 @@
-//! The gate in virtual time: six kinds of noise, every block looked at, compared with a fixed design
-//! and with a t-test that looks as often.
+//! The gate in virtual time: six kinds of noise, tested after every block, compared with a fixed
+//! design and with a t-test that is repeated as often.
 
 use super::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -172,7 +172,7 @@ fn documented(rows: &str) {
 }
 
 /// The difference is exactly the margin, the hardest case: at most 5 % of 2,000 gates fail, and at
-/// most 5 % pass, although every one of 40 blocks is looked at. A t-test that looks as often breaks.
+/// most 5 % pass, although it tests after each of 40 blocks. A t-test that looks as often breaks.
 #[test]
 fn a_gate_errs_no_more_often_than_its_level() {
     let mut rows = String::new();

@@ -37,7 +37,7 @@ impl std::fmt::Display for RequestError {
             ),
             RequestError::Target(target) => write!(
                 f,
-                "{target:?} cannot be requested: write spaces and other characters than visible ASCII as %XX, and leave a #fragment out"
+                "{target:?} cannot be requested: percent-encode spaces and all characters outside visible ASCII (%XX), and omit the #fragment"
             ),
             RequestError::Host(host) => {
                 write!(f, "{host:?} is not a host: write a name or an address, and a port if need be")
@@ -48,14 +48,14 @@ impl std::fmt::Display for RequestError {
             ),
             RequestError::HeaderValue { name, byte } => write!(
                 f,
-                "the value of header field {name} has the control character 0x{byte:02x} in it: take it out"
+                "the value of header field {name} contains the control character 0x{byte:02x}: remove it"
             ),
             RequestError::ContentLength { given, body } => write!(
                 f,
-                "header field Content-Length: {given:?} is not the length of the body, {body}: leave it out, it is added"
+                "header field Content-Length: {given:?} is not the length of the body, {body}: omit it, it is added automatically"
             ),
             RequestError::TransferEncoding => f.write_str(
-                "header field Transfer-Encoding cannot be given: the body is sent as it is, with its length; leave it out",
+                "header field Transfer-Encoding cannot be given: the body is sent with its length; omit it",
             ),
             RequestError::Translated { version, why } => {
                 write!(f, "the request cannot be sent over {version}: {why}")

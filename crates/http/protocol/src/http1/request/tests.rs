@@ -153,10 +153,10 @@ fn parts_that_break_the_framing_are_refused_by_name() {
     }
     for length in ["4", "+3", "", "3, 3", "x", "99999999999999999999999"] {
         let given = headers(&[("Content-Length", length)]);
-        refused(RequestHead { body: Some(b"abc"), ..get(&given) }, "leave it out");
+        refused(RequestHead { body: Some(b"abc"), ..get(&given) }, "omit it");
     }
-    refused(get(&headers(&[("Content-Length", "1")])), "leave it out");
-    refused(get(&headers(&[("transfer-encoding", "chunked")])), "leave it out");
+    refused(get(&headers(&[("Content-Length", "1")])), "omit it");
+    refused(get(&headers(&[("transfer-encoding", "chunked")])), "omit it");
 }
 
 #[test]

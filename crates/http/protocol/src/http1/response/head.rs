@@ -21,7 +21,7 @@ pub(super) struct Known {
     pub(super) sets_cookies: bool,
 }
 
-/// How the body ends, if the request permits a body.
+/// End of the body, if the request permits a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum BodyRule {
     #[default]

@@ -44,7 +44,7 @@ pub struct LoadRecord {
     pub reports: u64,
     /// Of these, reports that cannot be read.
     pub malformed: u64,
-    /// Share of the CPU in use, and of the memory.
+    /// Shares of the CPU and of the memory in use.
     pub cpu: Option<LoadFigureRecord>,
     pub memory: Option<LoadFigureRecord>,
     /// Share of the application's own measure of its capacity.

@@ -56,7 +56,7 @@ pub struct MoveRecord {
     pub of: u32,
     /// The first instant of the new owner, from the start of the measured phase.
     pub at_s: f64,
-    /// Why it was refused; null if it was accepted.
+    /// Reason why it was refused; null if it was accepted.
     pub refused: Option<String>,
 }
 
@@ -81,13 +81,13 @@ pub struct AgentRecord {
     pub build: String,
     pub labels: String,
     pub workers: u32,
-    /// Share of the load that was its own.
+    /// Its share of the load.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub weight: f64,
     pub offered: u64,
     pub lost: u64,
-    /// When the agent was last heard from, since the start of the measured phase; null if it was
-    /// not lost.
+    /// Time of the agent's last message, since the start of the measured phase; null if it was not
+    /// lost.
     pub lost_at_s: Option<f64>,
     /// done, dead-man, failed, or why it was lost.
     pub ending: String,

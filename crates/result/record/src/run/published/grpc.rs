@@ -1,4 +1,4 @@
-//! How calls of gRPC ended.
+//! Ends of gRPC calls.
 
 use plan::{GrpcCode, Plan};
 

@@ -22,7 +22,7 @@ pub struct HeldRecord {
     pub closed: u64,
     /// Ended by a reset.
     pub reset: u64,
-    /// Bytes that the server sent on them unasked.
+    /// Bytes that the server sent on them without a request.
     pub bytes: u64,
     /// Time from opening the first connection to establishing the last.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]

@@ -12,7 +12,7 @@ pub struct Http2Record {
     pub streams: u64,
     /// Maximum number of outstanding streams on one connection.
     pub streams_peak: u64,
-    /// The least SETTINGS_MAX_CONCURRENT_STREAMS of the server; null: it sets none.
+    /// Smallest SETTINGS_MAX_CONCURRENT_STREAMS of the server; null: the server sets no limit.
     pub streams_max: Option<u32>,
     /// No connection received the server's settings; omitted if one did.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -32,9 +32,9 @@ pub struct Http2Record {
     pub pings_sent: u64,
     #[serde(default)]
     pub pings_answered: u64,
-    /// Bytes of names and values, and of what their compression (HPACK) made of them.
+    /// Bytes of names and values, before and after compression (HPACK).
     pub fields: FieldsRecord,
-    /// Why connections were broken, with the section of the standard; at most 8 reasons.
+    /// Reasons why connections were broken, with the section of the standard; at most 8 reasons.
     pub violations: BTreeMap<String, u64>,
     /// Requests that waited on their connection until the server allowed another stream.
     #[serde(default)]
@@ -47,7 +47,7 @@ pub struct Http2Record {
     pub control_received: u64,
 }
 
-/// The fewest and the most.
+/// Minimum and maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct GoawayRecord {

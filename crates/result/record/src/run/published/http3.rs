@@ -13,8 +13,8 @@ pub struct Http3Record {
     pub streams: u64,
     /// Maximum number of outstanding streams on one connection.
     pub streams_peak: u64,
-    /// The least number of streams that a server allowed to begin with (initial_max_streams_bidi);
-    /// null: no connection was established.
+    /// Smallest number of streams that a server allowed initially (initial_max_streams_bidi); null:
+    /// no connection was established.
     pub streams_max: Option<u64>,
     /// Calls that waited on their connection until the server allowed a further stream.
     pub waited: u64,
@@ -23,10 +23,10 @@ pub struct Http3Record {
     /// Streams that the server reset or stopped, by the names of its error codes.
     pub resets: BTreeMap<String, u64>,
     pub goaways: u64,
-    /// Bytes of names and values, and of what their compression (QPACK) made of them.
+    /// Bytes of names and values, before and after compression (QPACK).
     pub fields: FieldsRecord,
-    /// Why connections were broken, with the section of the standard or the server's text; at most
-    /// 8 reasons.
+    /// Reasons why connections were broken, with the section of the standard or the server's text;
+    /// at most 8 reasons.
     pub violations: BTreeMap<String, u64>,
     pub quic: QuicRecord,
     /// Changes of the local port; null if none was requested.
@@ -50,8 +50,8 @@ pub struct QuicRecord {
     /// Bytes in UDP datagrams.
     pub bytes_received: u64,
     pub congestion_events: u64,
-    /// Round-trip times of connections at their end: the least seen, mean and greatest of the
-    /// smoothed ones.
+    /// Round-trip times of connections at their end: minimum observed, mean and maximum of the
+    /// smoothed values.
     pub rtt_s: Option<RttRecord>,
 }
 
@@ -86,9 +86,9 @@ pub struct ValidationRecord {
 pub struct EarlyDataRecord {
     pub sent: u64,
     pub accepted: u64,
-    /// The server would not read them: they were sent again after the handshake.
+    /// Rejected by the server, and resent after the handshake.
     pub rejected: u64,
-    /// Responses of 425 (Too Early); each call was then asked again.
+    /// Responses of 425 (Too Early); each call was then retried.
     pub too_early: u64,
 }
 

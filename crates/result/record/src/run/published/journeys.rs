@@ -81,11 +81,11 @@ pub struct JourneyStepRecord {
     pub step: String,
     /// Responses that were not as expected.
     pub differed: NotedRecord,
-    /// Times that it was left out, because its request could not be made.
+    /// Times that it was skipped because its request could not be built.
     pub skipped: NotedRecord,
     /// Number of repeated logins for it.
     pub refreshed: u64,
-    /// The check that only counts.
+    /// Responses that met the check, which does not affect the calls.
     pub check_met: u64,
     pub check_unmet: NotedRecord,
 }

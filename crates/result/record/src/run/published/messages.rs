@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const OF_STEPS: &str = "steps";
 
 /// `messages` of a run; null without WebSockets. A call of the run is a message with its answer, so
-/// `response_time_s` and `slip_s` of the run are repeated here under the names that messages have.
+/// `response_time_s` and `slip_s` of the run are repeated here under the names used for messages.
 /// In a journey the steps with `send` and `expect` are the messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
@@ -35,7 +35,7 @@ pub struct MessagesRecord {
     pub received: u64,
     /// Messages received inside the measured window, over its length.
     pub received_per_s: f64,
-    /// Received messages that answer no message that was outstanding.
+    /// Received messages that answer no outstanding message.
     pub unmatched: u64,
     /// Received messages that answer a message that had timed out.
     pub late: u64,
@@ -69,12 +69,12 @@ pub struct MessagesRecord {
     pub violations: BTreeMap<String, u64>,
     /// Messages that one member of a room published for all others; null without `--ws-rooms`.
     pub fan_out: Option<FanOutRecord>,
-    /// Return of the WebSockets after `--ws-storm` reset all of them; null without it.
+    /// Reconnection of the WebSockets after `--ws-storm` reset all of them; null without it.
     #[serde(default)]
     pub reconnects: Option<ReconnectsRecord>,
 }
 
-/// Return of WebSockets after the loss of all of them at once.
+/// Reconnection of WebSockets after all of them were lost at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ReconnectsRecord {
@@ -112,13 +112,13 @@ pub struct FanOutRecord {
     /// Messages published, and how many of them every receiver got.
     pub messages: u64,
     pub complete: u64,
-    /// Receptions that were to take place (the members that were open), and those that did within
-    /// 5 s or the limit of calls.
+    /// Expected receptions (by members that were open), and those that occurred within 5 s or the
+    /// time limit of calls.
     pub expected: u64,
     pub received: u64,
     /// received / expected; null without expected receptions.
     pub reach: Option<f64>,
-    /// Receptions of a message that the member had already.
+    /// Receptions of a message that the member had already received.
     pub duplicates: u64,
     /// Receptions of a message after one that was published later.
     pub out_of_order: u64,

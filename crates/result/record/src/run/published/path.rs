@@ -45,7 +45,7 @@ pub struct PathKindRecord {
     pub name: String,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub clients: u32,
-    /// Round trip of an empty packet, without queues; tcp.rtt_s is what TCP saw.
+    /// Round trip of an empty packet, without queues; tcp.rtt_s is the value measured by TCP.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub rtt_asked_s: f64,
     /// Client to server.

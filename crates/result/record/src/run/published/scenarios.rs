@@ -17,7 +17,7 @@ pub struct ScenarioRecord {
     pub intended: Option<u64>,
     /// Calls that the client never issued.
     pub unissued: u64,
-    /// Sessions, or iterations of journeys, that were begun.
+    /// Sessions, or iterations of journeys, that were started.
     pub sessions: u64,
     pub throughput_per_s: f64,
     pub goodput_per_s: f64,

@@ -156,7 +156,7 @@ pub struct FirstCallRecord {
     pub failure: Option<FirstFailureRecord>,
     /// Status line, some fields and the first bytes of the body.
     pub excerpt: Option<String>,
-    /// The Alt-Svc field as received: where else, and how, the server can be asked.
+    /// The Alt-Svc field as received: other addresses and protocols of the server.
     #[serde(default)]
     pub alt_svc: Option<String>,
 }

@@ -20,7 +20,7 @@ pub struct Specweb99Record {
     pub conforming: u64,
     /// The same if 95 % or more conformed; null: too few did, and there is no score.
     pub score: Option<u64>,
-    /// Operations a second and simultaneous connection.
+    /// Operations per second and simultaneous connection.
     pub operations_per_s: Option<f64>,
     /// POSTs compared with the server's log; null if nothing is posted.
     pub posts: Option<PostsRecord>,
@@ -32,7 +32,7 @@ pub struct Specweb99Record {
 pub struct PostsRecord {
     /// POSTs that were answered: each must be in the log.
     pub answered: u64,
-    /// POSTs that were sent and not answered as they should be: each may be in it.
+    /// POSTs without a correct response: each may be in the log.
     pub unanswered: u64,
     /// Records of the log.
     pub recorded: u64,
@@ -40,7 +40,7 @@ pub struct PostsRecord {
     pub missing: u64,
     /// POSTs that are in the log, but were never sent.
     pub unknown: u64,
-    /// Why there was no log to compare with.
+    /// Reason why there was no log to compare with.
     pub trouble: Option<String>,
 }
 

@@ -24,7 +24,7 @@ pub struct StackRecord {
     pub out_of_order: u64,
     /// Segments without new data.
     pub duplicate: u64,
-    /// Acknowledgements that answered doubtful segments (RFC 5961).
+    /// Challenge ACKs sent for suspicious segments (RFC 5961).
     pub challenges: u64,
     pub resets_sent: u64,
     pub resets_received: u64,
@@ -32,9 +32,9 @@ pub struct StackRecord {
     pub established: u64,
     /// Connections that were not opened because every address and port was taken.
     pub tuples_out: u64,
-    /// Packets that a network device did not take.
+    /// Packets that a network device rejected.
     pub refused: u64,
-    /// Received packets without room, if known.
+    /// Received packets dropped for lack of buffers, if known.
     #[serde(default)]
     pub missed: u64,
     /// Packets received in batches, by io_uring, if known.

@@ -12,10 +12,10 @@ use units::Nanos;
 
 /// Delimiter of events.
 pub(crate) const STREAM_FORMS: [&str; 6] = ["sse", "lines", "grpc", "openai", "anthropic", "both"];
-/// How tokens are counted.
+/// Methods of counting tokens.
 pub(crate) const TOKEN_COUNTS: [&str; 3] = ["usage", "events", "both"];
 
-/// `streams` of a run; null where no response is looked at as a stream.
+/// `streams` of a run; null if no response is treated as a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StreamsRecord {
@@ -26,15 +26,15 @@ pub struct StreamsRecord {
         schemars(schema_with = "crate::schema::stream_form")
     )]
     pub form: String,
-    /// Complete responses with events in them.
+    /// Complete responses with events.
     pub whole: u64,
-    /// Complete responses without any.
+    /// Complete responses without events.
     pub empty: u64,
     /// Calls that failed or timed out after at least one event.
     pub cut: u64,
     /// Events of all these calls.
     pub events: u64,
-    /// Events inside the measured window, and over its length.
+    /// Events inside the measured window, and their number per second.
     pub events_in_window: u64,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub events_per_s: f64,
@@ -47,7 +47,7 @@ pub struct StreamsRecord {
     /// stream reports its tokens.
     pub mean_between_events_s: TimesRecord,
     /// Its reciprocal: the minimum reached by half of the streams, and by 99 % of them. Null
-    /// without streams, and if their events arrived all at once.
+    /// without streams, or if all their events arrived at once.
     pub stream_events_per_s: Option<StreamRateRecord>,
     /// Messages that gRPC calls send on a schedule; null without a schedule.
     pub sent: Option<SentMessagesRecord>,

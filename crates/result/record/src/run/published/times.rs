@@ -160,7 +160,7 @@ pub struct FailureRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct UrlRecord {
-    /// Row of the target list, from 0; with --fold, row of what the patterns left of it.
+    /// Row of the target list, from 0; with --fold, row of the folded list.
     pub target: usize,
     /// Name: the step of a journey.
     #[serde(default)]
@@ -179,8 +179,8 @@ pub struct UrlRecord {
     pub timed_out: u64,
     pub body_bytes: u64,
     pub response_time_s: TimesRecord,
-    /// Mean response time in each of up to 48 parts of the window, of equal length but for the
-    /// last; null without a call. Absent for rows after the first 50, and with repeats.
+    /// Mean response time in each of up to 48 parts of the window, of equal length except the last;
+    /// null without a call. Absent for rows after the first 50, and with repeats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time_s: Vec<Option<f64>>,
 }
@@ -233,8 +233,8 @@ pub struct QuantileRecord {
     /// The same without the client's own lateness.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub response_time_without_lag_s: Option<f64>,
-    /// Interval of 95 %, corrected for calls that depend on each other; of an objective on it, the
-    /// objective's. Null if the calls are too few for an end.
+    /// 95 % interval, corrected for dependent calls; for an objective on this quantile, the
+    /// objective's interval. Null if there are too few calls for this end.
     pub low_s: Option<f64>,
     pub high_s: Option<f64>,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]

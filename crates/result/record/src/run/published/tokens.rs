@@ -5,7 +5,7 @@ use sample::TokenFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Requests for tokens of OAuth 2.0 client credentials; they are no calls of the load.
+/// Requests for tokens of OAuth 2.0 client credentials; they are not calls of the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TokensRecord {
@@ -15,7 +15,7 @@ pub struct TokensRecord {
     pub renewed: u64,
     /// Obtained after the server answered 401 to an earlier token.
     pub replaced: u64,
-    /// Requests without a token in the answer.
+    /// Requests without a token in the response.
     pub failed: u64,
     /// Longest time of an answered request.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]

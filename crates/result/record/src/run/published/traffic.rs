@@ -19,10 +19,10 @@ pub struct BytesRecord {
     /// is unknown, and over HTTP/2 and HTTP/3 a request counts once it is passed to an open
     /// connection.
     pub sent: u64,
-    /// Heads and framing included, of responses that were cut short as well.
+    /// Responses with heads and framing, including incomplete ones.
     pub received: u64,
     pub body: u64,
-    /// Bodies with their content coding undone.
+    /// Body bytes after content decoding.
     pub decoded: u64,
 }
 
@@ -84,7 +84,7 @@ impl ConformingRecord {
         }
     }
 }
-/// Most frequent agreement, and every combination seen.
+/// Most frequent combination of negotiated parameters, and every combination seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TlsRecord {

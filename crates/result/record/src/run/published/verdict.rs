@@ -18,7 +18,8 @@ pub struct VerdictRecord {
     #[serde(with = "ids::state")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::state::schema"))]
     pub state: State,
-    /// The gravest first; when VALID at most notes, such as a busy machine without effect.
+    /// The most severe first; a VALID verdict has at most notes, such as a busy machine without
+    /// effect.
     pub causes: Vec<CauseRecord>,
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,10 +58,10 @@ pub struct ConductRecord {
     pub sentence: String,
     /// Start in seconds of the window; null: throughout.
     pub since_s: Option<f64>,
-    /// Share of the calls that ended which failed by the server's fault.
+    /// Share of the ended calls that failed through the server's fault.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub failing_share: Option<f64>,
-    /// Statuses that were not expected, the most frequent first.
+    /// Unexpected statuses, the most frequent first.
     pub statuses: Vec<WrongStatus>,
     /// Other failures caused by the server, the most frequent first.
     pub errors: Vec<ServerError>,
@@ -119,8 +120,8 @@ pub struct SloRecord {
     pub objective: Objective,
     /// Value in the unit of the bound.
     pub figure: Option<f64>,
-    /// The figure without the client's own lateness, of a part of the run a lower bound; null if
-    /// lateness is no part of it.
+    /// The figure without the client's own lateness; for a part of the run, a lower bound. Null if
+    /// lateness does not affect the figure.
     pub figure_without_lag: Option<f64>,
     /// Seconds, a share or a rate per second.
     pub bound: f64,
@@ -149,7 +150,7 @@ pub struct UnsureRecord {
     pub calls_needed: u64,
 }
 
-/// Values that the figure of many more such calls may have, in the unit of the bound.
+/// Interval of the true figure, in the unit of the bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SloInterval {
@@ -160,9 +161,11 @@ pub struct SloInterval {
     /// Probability that it contains the true figure.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub confidence: f64,
-    /// The probability holds for all looks of a run that may end early (`--until-sure`), not for one.
+    /// The probability holds at every moment of a run that may end early (`--until-sure`), not only
+    /// at its end.
     pub at_any_time: bool,
-    /// Dependent calls that are worth one independent call, from the rows of the series.
+    /// Number of dependent calls equivalent to one independent call, estimated from the rows of the
+    /// series.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1.0)))]
     pub design_effect: f64,
 }

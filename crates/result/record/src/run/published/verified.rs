@@ -35,7 +35,7 @@ pub struct VerifiedRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct WrongBodyRecord {
-    /// When the call ended, from the start of the measured phase.
+    /// End of the call, from the start of the measured phase.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub at_s: f64,
     /// The requested target: its row in the plan, and its URL.

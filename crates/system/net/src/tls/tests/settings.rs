@@ -27,7 +27,7 @@ fn each_bad_file_is_named_by_its_option() {
         (with_ca("\u{30}\u{82}\u{1}"), "--ca", "not PEM text"),
         (with_ca(&pki.client.key), "--ca", "holds no certificate"),
         (with_ca(cut), "--ca", "no END line"),
-        (with_ca(odd), "--ca", "broken PEM"),
+        (with_ca(odd), "--ca", "malformed PEM"),
         (with_ca(hollow), "--ca", "number 1"),
         (with_pair(&pki.client.key, &pki.client.key), "--cert", "holds no certificate"),
         (with_pair(hollow, &pki.client.key), "--cert", "cannot be used"),

@@ -110,7 +110,8 @@ fn heads() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
 }
 
 proptest! {
-    /// The rule that the cache relies on: like a head that was parsed is what parses to the same.
+    /// The rule that the cache relies on: a head equals a parsed head if it parses to the same
+    /// facts.
     #[test]
     fn similar_heads_parse_to_equal_facts((one, two) in heads()) {
         // a head ends with its first empty line
