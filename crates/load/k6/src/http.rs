@@ -6,6 +6,7 @@ use crate::native::view;
 use crate::options::{HttpDebug, Options};
 use crate::pending::{self, Finished, RequestChain};
 use crate::vu::{VuAnswer, VuRequest};
+use percent_encoding::percent_decode_str;
 use protocol::http1::coding::Decoder;
 use protocol::http1::fields;
 use protocol::login::digest as login;
@@ -452,10 +453,7 @@ fn first_hop(ask: &HttpCall, mut url: Url) -> std::result::Result<Hop, String> {
 }
 
 fn percent_decoded(text: &str) -> String {
-    let form = text.replace('+', "%2B");
-    url::form_urlencoded::parse(form.as_bytes()).next().map_or_else(String::new, |(name, value)| {
-        if value.is_empty() { name.into_owned() } else { format!("{name}={value}") }
-    })
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Writes a header's name like Go: `content-type` becomes `Content-Type`.

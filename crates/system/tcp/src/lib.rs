@@ -18,6 +18,7 @@ mod settings;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 pub use packet::{
     ArrivedPacket, Checksums, End, Flow, Head, IP_HEAD, IPV6_HEAD, Outbox, SACK_BLOCKS, TCP_HEAD,

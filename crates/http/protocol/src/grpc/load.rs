@@ -59,7 +59,9 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-fn varint(rest: &mut &[u8]) -> Option<u64> {
+/// Takes an integer of a Protobuf message: at most ten bytes, seven bits in each. `None` if it does
+/// not end.
+pub fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let [byte] = take(rest)?;

@@ -5,10 +5,11 @@ mod glob;
 
 use crate::recorded::commands::{self, ShellWord};
 use crate::recorded::words;
-use crate::recorded::{Recorded, RecordedError, is_ours};
+use crate::recorded::{NOT_UNRESERVED, Recorded, RecordedError, is_ours};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use form::{BOUNDARY, FormPart};
+use percent_encoding::percent_encode;
 use units::{Nanos, quoted};
 use url::Url;
 
@@ -419,24 +420,14 @@ fn urlencode(
     if !name.is_empty() {
         written.push(b'=');
     }
-    written.extend(encoded(&content));
+    written.extend(encoded(&content).into_bytes());
     draft.append(&written, "&");
     Ok(())
 }
 
-/// Encodes like curl 7.88: `%` and two digits for all but letters, digits and `-._~`, and `+` for a
-/// blank.
-fn encoded(content: &[u8]) -> Vec<u8> {
-    let mut written = Vec::with_capacity(content.len());
-    for byte in content {
-        match byte {
-            b' ' => written.push(b'+'),
-            b'-' | b'.' | b'_' | b'~' => written.push(*byte),
-            byte if byte.is_ascii_alphanumeric() => written.push(*byte),
-            byte => written.extend(format!("%{byte:02X}").as_bytes()),
-        }
-    }
-    written
+/// Encodes like curl 7.88, with `+` for a blank.
+fn encoded(content: &[u8]) -> String {
+    percent_encode(content, NOT_UNRESERVED).to_string().replace("%20", "+")
 }
 
 impl CurlDraft {

@@ -15,9 +15,14 @@ pub use grpcurl::{Grpcurl, is_grpcurl, parse_grpcurl};
 pub use har::read_har;
 pub use openapi::read_openapi;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use std::collections::BTreeMap;
 use units::Nanos;
 use url::Url;
+
+/// Characters that are percent-encoded: all but the unreserved ones (RFC 3986 section 2.3).
+const NOT_UNRESERVED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]

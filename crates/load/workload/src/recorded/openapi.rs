@@ -3,6 +3,7 @@
 mod style;
 
 use crate::recorded::{Recorded, RecordedError, Recording, is_ours};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use style::{ParameterPlace, Written};
@@ -223,8 +224,8 @@ impl<'a> Description<'a> {
             let root =
                 root.as_ref().map_err(|why| format!("its $ref {}: {why}", quoted(reference)))?;
             let pointer = reference.split_once('#').map_or("", |(_, pointer)| pointer);
-            let pointer = percent_decoded(pointer);
-            let value = root.pointer(pointer.as_str()).ok_or_else(nowhere)?;
+            let pointer = percent_decode_str(pointer).decode_utf8_lossy();
+            let value = root.pointer(&pointer).ok_or_else(nowhere)?;
             node = FileValue { file, value };
         }
         Err("a circular $ref".to_owned())
@@ -408,18 +409,6 @@ fn with_values(path: &str, values: &BTreeMap<String, String>) -> Result<String, 
     }
     whole.push_str(rest);
     Ok(whole)
-}
-
-/// Decodes a fragment of a URI.
-fn percent_decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.filter(|_| *first == b'%').and_then(|it| u8::from_str_radix(it, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Serialization of parameter values: OpenAPI 3.0.3, "Style Values", and RFC 6570.
 
+use crate::recorded::NOT_UNRESERVED;
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 /// Location of a parameter.
@@ -73,7 +75,8 @@ impl Written {
         match self.place {
             ParameterPlace::Header => text.to_owned(),
             ParameterPlace::Form => url::form_urlencoded::byte_serialize(text.as_bytes()).collect(),
-            _ => percent_encoded(text, self.reserved),
+            _ if self.reserved => utf8_percent_encode(text, NOT_RESERVED).to_string(),
+            _ => utf8_percent_encode(text, NOT_UNRESERVED).to_string(),
         }
     }
 
@@ -186,22 +189,25 @@ fn scalar(value: &Value) -> Result<String, String> {
     }
 }
 
-/// Percent-encodes all but unreserved characters and, if `reserved`, reserved ones (RFC 6570
-/// section 3.2.1).
-fn percent_encoded(text: &str, reserved: bool) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let kept = byte.is_ascii_alphanumeric()
-            || b"-._~".contains(&byte)
-            || reserved && b":/?[]@!$&'()*+,;=".contains(&byte);
-        if kept {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
-}
+/// Characters that are percent-encoded where reserved ones are kept (RFC 6570 section 3.2.1).
+const NOT_RESERVED: &AsciiSet = &NOT_UNRESERVED
+    .remove(b':')
+    .remove(b'/')
+    .remove(b'?')
+    .remove(b'[')
+    .remove(b']')
+    .remove(b'@')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=');
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! Parses HealthCheckRequest: field 1 is a string, all others are unknown.
 
+use protocol::grpc::varint;
+
 /// Maximum depth of groups.
 const DEPTH_MAX: usize = 100;
 
@@ -51,18 +53,4 @@ fn take<'b>(bytes: &mut &'b [u8], length: u64) -> Option<&'b [u8]> {
     let (taken, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
     *bytes = rest;
     Some(taken)
-}
-
-/// Takes a varint of at most ten bytes.
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..70).step_by(7) {
-        let (first, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(first & 0x7f).checked_shl(shift).unwrap_or(0);
-        if first & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
 }
