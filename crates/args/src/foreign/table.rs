@@ -208,9 +208,9 @@ const RESULT: &[Foreign] = &[
     of(
         &["-v", "--verbose"],
         "curl and others",
-        "--full for all figures, or --log FILE for each call",
+        "loadstone once URL for one request and response, or --log FILE for each call",
     ),
-    of(&["--http-debug"], "k6", "--log FILE for each call, or -n 1 --full for one"),
+    of(&["--http-debug"], "k6", "--log FILE for each call, or loadstone once URL for one"),
     of(
         &["--no-tui", "--no-progress", "--no-print", "--headless"],
         "oha, autocannon, bombardier and Locust",

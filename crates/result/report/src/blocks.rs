@@ -57,7 +57,7 @@ pub(crate) fn verdict(verdict: &VerdictRecord, (causes, advised): (usize, usize)
         label: "Measurement",
         mood: mood(state),
         word: state.id().to_owned(),
-        meaning: words::state_meaning(state),
+        meaning: words::state_meaning(verdict),
         reasons: verdict.causes.iter().map(reason).collect(),
         shown: (causes, advised),
         ..Notice::default()

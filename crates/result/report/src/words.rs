@@ -1,12 +1,12 @@
 //! Sentences and names shared by several outputs, and the escaping of text from peers.
 
 use crate::{RunRecord, RunTimes};
-use record::run::EnvironmentRecord;
+use record::run::{EnvironmentRecord, VerdictRecord};
 pub use record::timestamp;
 pub(crate) use record::words::number;
 pub(crate) use record::words::{conforming_rule, counted, priority, protocol, span, target};
 pub use record::words::{load, printable};
-use stats::State;
+use stats::{CauseId, State};
 pub(crate) use units::show::safe;
 use units::{Nanos, show};
 
@@ -113,17 +113,27 @@ pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
     let goodput = show::rate(report.goodput_per_s);
     let goodput = goodput.trim_end_matches("/s");
     let caution = match report.verdict.state {
-        State::Invalid => "Measured, but not representative of the server: ",
-        State::Valid | State::Degraded => "",
+        State::Invalid if !only_undecided(&report.verdict) => {
+            "Measured, but not representative of the server: "
+        }
+        State::Valid | State::Degraded | State::Invalid => "",
     };
     format!("{caution}{goodput} successful responses/s. {times}, the slowest {slowest}. {failures}")
 }
 
+/// Returns whether a result is INVALID only because an objective is undecided: the causes that
+/// concern the figures themselves come first.
+fn only_undecided(verdict: &VerdictRecord) -> bool {
+    let first = verdict.causes.first().map(|cause| cause.id);
+    verdict.state == State::Invalid && first == Some(CauseId::FewSamples)
+}
+
 /// Returns the meaning of the verdict's state, in one sentence.
-pub(crate) fn state_meaning(state: State) -> &'static str {
-    match state {
+pub(crate) fn state_meaning(verdict: &VerdictRecord) -> &'static str {
+    match verdict.state {
         State::Valid => "The numbers are valid.",
         State::Degraded => "The numbers are usable, with the reservations below.",
+        State::Invalid if only_undecided(verdict) => "An objective is undecided.",
         State::Invalid => "The numbers do not describe the server.",
     }
 }

@@ -4,7 +4,7 @@ use record::compare::SideRecord;
 use record::run::{FailureRecord, RunRecord, SecondRecord, UrlRecord, VerdictRecord};
 use sample::{AgentNow, AgentState};
 use serde_json::{Value, json};
-use stats::CauseId;
+use stats::{CauseId, State};
 use store::{Progress, Stored};
 use units::{Nanos, show};
 
@@ -27,7 +27,7 @@ pub(crate) fn event(
                 "facts": facts(run),
                 "failures": failures(&run.failures),
                 "urls": urls(run),
-                "verdict": run.verdict.state.id(),
+                "verdict": state(&run.verdict).id(),
                 "causes": causes(&run.verdict),
             });
             (event, run.series.len())
@@ -92,6 +92,16 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
         rows.push(json!([format!("and {} more", show::count(left_out as u64))]));
     }
     rows.into()
+}
+
+/// Returns the state without the reservation that the test has not ended yet.
+fn state(verdict: &VerdictRecord) -> State {
+    // other programs alone are a note
+    let ended = [CauseId::Interrupted, CauseId::ForeignCpu];
+    match verdict.causes.iter().all(|cause| ended.contains(&cause.id)) {
+        true if verdict.state == State::Degraded => State::Valid,
+        _ => verdict.state,
+    }
 }
 
 /// Returns all causes except the note that the test has not ended yet.
@@ -168,6 +178,26 @@ fn failures(failures: &[FailureRecord]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::run::CauseRecord;
+
+    #[test]
+    fn a_running_test_is_not_degraded_because_it_runs() {
+        let shown = |state_now, ids: &[CauseId]| {
+            let cause = |id: &CauseId| CauseRecord {
+                id: *id,
+                figure: None,
+                text: String::new(),
+                advice: String::new(),
+            };
+            let causes = ids.iter().map(cause).collect();
+            state(&VerdictRecord { state: state_now, causes })
+        };
+        let (degraded, ended) = (State::Degraded, CauseId::Interrupted);
+        assert_eq!(shown(degraded, &[ended]), State::Valid);
+        assert_eq!(shown(degraded, &[ended, CauseId::ForeignCpu]), State::Valid);
+        assert_eq!(shown(degraded, &[ended, CauseId::Drift]), degraded);
+        assert_eq!(shown(State::Invalid, &[CauseId::AllFailed, ended]), State::Invalid);
+    }
 
     fn agent(number: u32, state: AgentState, p99_ms: u64) -> AgentNow {
         let p99 = Some(Nanos::from_millis(p99_ms));

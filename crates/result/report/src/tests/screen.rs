@@ -61,6 +61,23 @@ fn the_server_comes_first_and_the_verdict_second() {
     assert!(troubled.contains(&format!("{invalid}{cause}")), "{troubled}");
 }
 
+/// Figures are right although they do not decide an objective.
+#[test]
+fn an_undecided_objective_does_not_discredit_the_figures() {
+    let mut report = fixtures::valid();
+    report.verdict.state = stats::State::Invalid;
+    report.verdict.causes = vec![stats::Cause {
+        id: stats::CauseId::FewSamples,
+        figure: 64.0,
+        text: "p99<50ms is undecided: 64 samples (at least 368)".to_owned(),
+        advice: String::new(),
+    }];
+    let shown = text(&report, PLAIN);
+    let undecided = "\nMeasurement   INVALID: an objective is undecided\n";
+    assert!(shown.contains(undecided), "{shown}");
+    assert!(!shown.contains("not representative"), "{shown}");
+}
+
 /// Default output.
 const SCREEN: Style = Style { full: false, ..PLAIN };
 
