@@ -55,7 +55,7 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
         ("k6", &["--http-debug", "URL"], "--log FILE"),
         ("k6", &["--dns", "ttl=0", "URL"], "--resolve"),
         ("k6", &["--config", "c.json", "URL"], "PLAN.toml"),
-        ("curl", &["-v", "URL"], "--full"),
+        ("curl", &["-v", "URL"], "loadstone once URL"),
         ("other tools", &["--json-body", "{}", "URL"], "application/json"),
     ];
     for (tool, words, ours) in lines {

@@ -285,7 +285,9 @@ impl Connection {
                 return;
             }
             (_, Some(Misbehaviour::CloseEarly)) => Act::Close,
-            (_, Some(Misbehaviour::Garbage)) => Act::Send(Outgoing::garbage(core.script.lock().garbage())),
+            (_, Some(Misbehaviour::Garbage)) => {
+                Act::Send(Outgoing::garbage(core.script.lock().garbage()))
+            }
             _ => {
                 let spent = core.faults.close_after.is_some_and(|most| self.requests >= most);
                 Act::Send(core.answer(request, treatment.status(), spent || !request.keep))
