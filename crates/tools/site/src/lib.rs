@@ -19,10 +19,12 @@ mod faults;
 mod head;
 mod lateness;
 mod listen;
+mod pace;
 mod pattern;
 mod proper;
 mod recorder;
 mod route;
+mod script;
 mod server;
 
 pub use access::AccessLog;

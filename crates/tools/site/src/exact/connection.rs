@@ -21,10 +21,10 @@ use super::core::{Core, Duty, SCRATCH_LEN};
 use super::outgoing::{After, Outgoing};
 use super::poller::{Interest, Poller};
 use super::request::{ExactRequest, HEAD_MAX, Parsed, parse};
-use super::script::Treatment;
 use super::slab::Id;
 use crate::faults::Misbehaviour;
 use crate::proper::PassedConnection;
+use crate::script::Treatment;
 
 /// Maximum number of requests of one connection in progress.
 const PIPELINE_MAX: usize = 1_024;

@@ -10,12 +10,12 @@ use super::Shared;
 use super::outgoing::Making;
 use super::outgoing::Outgoing;
 use super::request::ExactRequest;
-use super::script::Script;
 use super::slab::Id;
 use super::stall::StallClock;
 use crate::access::AccessLine;
 use crate::head::Date;
 use crate::proper::{self, PageThread, PassedConnection, SharedScript};
+use crate::script::Script;
 use crate::{AccessLog, Config, Faults};
 
 /// Scheduled event.

@@ -8,11 +8,9 @@ mod core;
 mod faulty;
 mod null;
 mod outgoing;
-mod pace;
 mod poller;
 mod range;
 mod request;
-mod script;
 mod slab;
 mod stall;
 
@@ -23,7 +21,6 @@ use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
 use self::poller::Poller;
-pub(crate) use self::script::{Script, Treatment};
 use crate::config::{Config, Engine};
 use crate::counters::Counters;
 use crate::lateness::LatenessLog;

@@ -18,7 +18,7 @@ use super::Common;
 use super::converse::ConnectionLog;
 use super::stream::Socket;
 use crate::counters::Counters;
-use crate::exact::{Script, Treatment};
+use crate::script::{Script, Treatment};
 
 /// The script of the fault loop, shared with the connections that it passed on.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 
 use units::{Nanos, Purpose, Seed, Stream};
 
-use super::pace::Pace;
 use crate::Faults;
+use crate::pace::Pace;
 
 /// Fault and timing of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
