@@ -14,6 +14,11 @@ use units::Nanos;
 /// Time for which a body is withheld, to see whether the server waits for it.
 const WITHHELD: Nanos = Nanos::from_millis(500);
 
+/// Framing of a body of one byte, and of chunks, with the first one.
+const LENGTH: &str = "Content-Length: 1";
+const CODING: &str = "Transfer-Encoding: chunked";
+const CHUNK: &str = "1\r\nx\r\n";
+
 /// Returns the features that a case may need.
 pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Need> {
     let plain = runner.ask(&habits::plain_request(runner.target, ""));
@@ -27,6 +32,7 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     if runner.target.takes_bodies && result.post_trouble.is_none() {
         has.push(Need::Post);
         has.extend(reads_bodies(runner).then_some(Need::Reading));
+        has.extend(reads_chunks(runner).then_some(Need::Chunked));
     }
     if !runner.settings.pages.is_empty() {
         has.push(Need::Pages);
@@ -129,17 +135,16 @@ fn post_trouble(runner: &mut Runner<'_>) -> Option<String> {
     if !target.takes_bodies || target.spoken.has_frames() {
         return None;
     }
-    let talk = post(runner, "x", PLAIN_DEADLINE);
+    let talk = post(runner, (LENGTH, "x"), PLAIN_DEADLINE);
     let taken = talk.replies.responses.first().is_some_and(|response| response.status < 400);
     (!taken).then(|| judge::seen(&talk))
 }
 
-/// Sends a POST with a body of one byte, of which only this part is sent.
-fn post(runner: &mut Runner<'_>, body: &str, deadline: Nanos) -> Talk {
+/// Sends a POST with this framing field, and this part of its body.
+fn post(runner: &mut Runner<'_>, (framing, body): (&str, &str), deadline: Nanos) -> Talk {
     let target = runner.target;
     let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
-    let head =
-        format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Content-Length: 1\r\n\r\n{body}");
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{framing}\r\n\r\n{body}");
     let mut script = runner.bare(vec![Move::Send(head.into_bytes())], deadline);
     script.methods = vec!["POST".to_owned()];
     runner.hold(script)
@@ -147,7 +152,18 @@ fn post(runner: &mut Runner<'_>, body: &str, deadline: Nanos) -> Talk {
 
 /// Returns whether there is no response while the body is withheld.
 fn reads_bodies(runner: &mut Runner<'_>) -> bool {
-    !runner.target.spoken.has_frames() && post(runner, "", WITHHELD).replies.responses.is_empty()
+    waits_for_rest(runner, (LENGTH, ""))
+}
+
+/// Returns whether there is no response while the last chunk is withheld, and one after it.
+fn reads_chunks(runner: &mut Runner<'_>) -> bool {
+    let whole = format!("{CHUNK}0\r\n\r\n");
+    waits_for_rest(runner, (CODING, CHUNK))
+        && !post(runner, (CODING, &whole), PLAIN_DEADLINE).replies.responses.is_empty()
+}
+
+fn waits_for_rest(runner: &mut Runner<'_>, part: (&str, &str)) -> bool {
+    !runner.target.spoken.has_frames() && post(runner, part, WITHHELD).replies.responses.is_empty()
 }
 
 /// Returns the responses to the oddities.

@@ -114,9 +114,10 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     runner.trail.begin_case();
     runner.life.begin_case();
     runner.pressed.begin_case();
+    let target = runner.target;
     let given = |need: &Need| match need {
-        Need::Post => runner.target.takes_bodies,
-        Need::Tls => runner.target.tls_name.is_some(),
+        Need::Post => target.takes_bodies,
+        Need::Tls => target.tls_name.is_some(),
         _ => has.contains(need),
     };
     if let Some(need) = case.needs.iter().find(|need| !given(need)) {
@@ -144,6 +145,11 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     for exchange in &case.exchanges {
         if runner.has_to_end() || runner.life.is_gone() {
             break;
+        }
+        if let Some(need) = exchange.needs.iter().find(|need| !given(need)) {
+            result.case.exchanges.retain(|one| one.name != exchange.name);
+            result.notes.push(format!("{} was not sent: {}", exchange.name, need.missing()));
+            continue;
         }
         let done = tries::exchange(runner, case, exchange);
         result.show(done.judgement.outcome);

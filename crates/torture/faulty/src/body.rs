@@ -44,7 +44,8 @@ impl BodyReader {
     pub(super) fn of(head: &RequestHead, defects: &Defects) -> BodyReader {
         let upgrades = head.field("upgrade").is_some();
         let left = head.method == "GET" && defects.contains(&Defect::LeavesBodies)
-            || upgrades && defects.contains(&Defect::TakesBodiesForFrames);
+            || upgrades && defects.contains(&Defect::TakesBodiesForFrames)
+            || head.chunked && defects.contains(&Defect::IgnoresChunks);
         let part = match head.length {
             _ if left => BodyPart::Done,
             _ if head.chunked => BodyPart::Size,

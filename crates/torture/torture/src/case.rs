@@ -162,6 +162,8 @@ pub enum Need {
     Post,
     /// A page that reads the body before it responds.
     Reading,
+    /// A page that reads chunked content to its end before it responds.
+    Chunked,
     /// A list of pages, named by the user.
     Pages,
     /// The probed page supports ranges with 206.
@@ -199,9 +201,10 @@ pub enum Need {
 }
 
 impl Need {
-    pub const ALL: [Need; 20] = [
+    pub const ALL: [Need; 21] = [
         Need::Post,
         Need::Reading,
+        Need::Chunked,
         Need::Pages,
         Need::Ranges,
         Need::Validators,
@@ -226,6 +229,7 @@ impl Need {
         match self {
             Need::Post => "post",
             Need::Reading => "reading",
+            Need::Chunked => "chunked",
             Need::Pages => "pages",
             Need::Ranges => "ranges",
             Need::Validators => "validators",
@@ -252,6 +256,7 @@ impl Need {
         match self {
             Need::Post => "no page that accepts request bodies is given (--post PATH)",
             Need::Reading => "the --post page responds before it has read the body",
+            Need::Chunked => "the --post page does not read chunked content (B-15)",
             Need::Pages => "no list of pages is given (--pages FILE)",
             Need::Ranges => "the probed page does not support ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",
@@ -298,6 +303,8 @@ pub struct Exchange {
     /// Afterwards, a valid request on the same connection must get one correct response if the
     /// connection is still open.
     pub in_step: bool,
+    /// Preconditions in addition to those of the case; without them it is not sent.
+    pub needs: Vec<Need>,
     /// For HTTP/2: sends preface and SETTINGS first and acknowledges those of the server.
     pub opening: bool,
 }

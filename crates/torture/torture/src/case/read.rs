@@ -73,6 +73,8 @@ struct ExchangeText {
     advise: Vec<toml::Spanned<String>>,
     #[serde(default)]
     unlearned: Vec<toml::Spanned<String>>,
+    #[serde(default)]
+    needs: Vec<toml::Spanned<String>>,
     #[serde(default = "yes")]
     in_step: bool,
     #[serde(default = "yes")]
@@ -332,6 +334,7 @@ fn exchange(read: ExchangeText) -> Result<Exchange, CaseFault> {
         also: classes(&read.also)?,
         advise: classes(&read.advise)?,
         unlearned: classes(&read.unlearned)?,
+        needs: read.needs.iter().map(need).collect::<Result<Vec<Need>, CaseFault>>()?,
         in_step: read.in_step,
         opening: read.opening,
     })
