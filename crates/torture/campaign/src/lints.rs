@@ -82,6 +82,7 @@ impl Lints {
                     why: String::new(),
                     kind: None,
                     cause: rule.missing.map(|field| Cause::Missing(field.to_owned())),
+                    ..Judgement::default()
                 },
                 tries: 1,
                 failed: 1,

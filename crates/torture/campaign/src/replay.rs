@@ -156,7 +156,7 @@ fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
             expected: kept.judgement.expected.clone(),
             why: format!("it took {took}, compared with {} before", show::duration(before)),
             kind: slow.then_some(FailureKind::Slow),
-            cause: None,
+            ..Judgement::default()
         };
     }
     let hangs = || judge::is_hang(talk).then(|| "no response again".to_owned());
@@ -166,8 +166,7 @@ fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
         seen: judge::seen(talk),
         expected: kept.judgement.expected.clone(),
         why: why.unwrap_or_default(),
-        kind: None,
-        cause: None,
+        ..Judgement::default()
     }
 }
 
@@ -196,8 +195,7 @@ fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
         seen: judge::seen(talk),
         expected: kept.judgement.expected.clone(),
         why: if accused { String::new() } else { by_code() },
-        kind: None,
-        cause: None,
+        ..Judgement::default()
     }
 }
 
@@ -347,8 +345,7 @@ fn judgment_of(failure: &Failure, outcome: TestOutcome, text: String) -> Judgeme
         expected: failure.transcript.judgement.expected.clone(),
         why: if outcome == TestOutcome::Pass { String::new() } else { text.clone() },
         seen: text,
-        kind: None,
-        cause: None,
+        ..Judgement::default()
     }
 }
 

@@ -26,6 +26,10 @@ enum Trigger {
     Reply(String),
     /// The server fails at random, whatever the input.
     Chance,
+    /// The server sends no final response after 100 (Continue).
+    OnlyContinue,
+    /// The server never releases a connection, whatever it sent.
+    EveryConnection,
     /// A response to HEAD has content.
     HeadContent,
     /// Many ranges of one page.
@@ -36,8 +40,14 @@ enum Trigger {
     Trailers,
     /// As many connections as the server serves at once, whatever they do.
     ConnectionLimit,
-    /// An invalid head, which the server neither processes nor refuses.
+    /// An invalid head.
     InvalidHead,
+    /// A request without content for a page that reads content.
+    NoContent,
+    /// Invalid chunks that the server refuses with an error of its own.
+    InvalidChunks,
+    /// A chunk extension, even a valid one.
+    Extension,
     /// Further requests before the response to the first.
     Pipelined,
     /// A head that exceeds the usual limits of servers.
@@ -57,7 +67,7 @@ enum ByteSort {
     BadEscape,
 }
 
-/// Marks each finding whose failures all have the cause of a more severe one.
+/// Marks each finding whose failures all have the causes of findings at least as severe.
 pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     let rated = |case: &CaseResult| severity::of_case(case).map(|rated| rated.severity);
     let mut order: Vec<(Severity, usize)> =
@@ -65,17 +75,14 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     let limited = cases.iter().any(severity::is_connection_limit);
     let faults: Vec<Vec<BTreeSet<ServerFault>>> =
         cases.iter().map(|case| faults_of(case, shrunk, limited)).collect();
-    let is_vague = |at: usize| faults[at].iter().any(|one| one.len() > 1);
+    let is_vague = |at: usize| faults[at].iter().any(|one| one.len() != 1);
     // of equals one that names its cause comes first, then the one with the lower id
     order.sort_by_key(|(severity, at)| (std::cmp::Reverse(*severity), is_vague(*at), *at));
     let mut roots: Vec<(String, BTreeSet<ServerFault>)> = Vec::new();
     for (_, at) in order {
         let own = &faults[at];
-        let explained = |known: &BTreeSet<ServerFault>| {
-            !own.is_empty() && own.iter().all(|one| !one.is_disjoint(known))
-        };
-        if let Some((id, _)) = roots.iter().find(|(_, known)| explained(known)) {
-            cases[at].same_as = Some(id.clone());
+        if let Some(root) = root_of(own, &roots) {
+            cases[at].same_as = Some(root.to_owned());
             continue;
         }
         // a failure with one possible trigger names its cause
@@ -84,7 +91,25 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     }
 }
 
-/// Returns the possible faults of each failed exchange; empty if one of them is unknown.
+/// Returns the finding that explains most of these failures, the first of equals, if findings
+/// explain all of them.
+fn root_of<'r>(
+    own: &[BTreeSet<ServerFault>],
+    roots: &'r [(String, BTreeSet<ServerFault>)],
+) -> Option<&'r str> {
+    let explains =
+        |known: &BTreeSet<ServerFault>, one: &BTreeSet<ServerFault>| !one.is_disjoint(known);
+    let is_known = |one| roots.iter().any(|(_, known)| explains(known, one));
+    if own.is_empty() || !own.iter().all(is_known) {
+        return None;
+    }
+    let count = |known| own.iter().filter(|one| explains(known, one)).count();
+    // of equals the last one is the greatest
+    let most = roots.iter().rev().max_by_key(|(_, known)| count(known));
+    most.map(|(id, _)| id.as_str())
+}
+
+/// Returns the possible faults of each failed exchange; an empty set if they are unknown.
 /// `limited`: a number of idle connections keeps others out.
 fn faults_of(case: &CaseResult, shrunk: &[Shrunk], limited: bool) -> Vec<BTreeSet<ServerFault>> {
     let failed = case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
@@ -92,12 +117,7 @@ fn faults_of(case: &CaseResult, shrunk: &[Shrunk], limited: bool) -> Vec<BTreeSe
     let limit = limit.then(|| {
         BTreeSet::from([ServerFault { how: String::new(), on: Trigger::ConnectionLimit }])
     });
-    let all: Vec<BTreeSet<ServerFault>> =
-        limit.into_iter().chain(failed.map(|one| faults(case, one, shrunk))).collect();
-    match all.iter().any(BTreeSet::is_empty) {
-        true => Vec::new(),
-        false => all,
-    }
+    limit.into_iter().chain(failed.map(|one| faults(case, one, shrunk))).collect()
 }
 
 fn faults(
@@ -110,6 +130,8 @@ fn faults(
         Some(Cause::Missing(field)) => Some(Trigger::Missing(field.clone())),
         Some(Cause::NoContinue) => Some(Trigger::Missing(CONTINUE.to_owned())),
         Some(Cause::Chance) => Some(Trigger::Chance),
+        Some(Cause::OnlyContinue) => Some(Trigger::OnlyContinue),
+        Some(Cause::EveryConnection) => Some(Trigger::EveryConnection),
         Some(Cause::HeadContent) => Some(Trigger::HeadContent),
         Some(Cause::LongRanges) => Some(Trigger::LongRanges),
         Some(Cause::NoHttp(_)) | None => None,
@@ -146,15 +168,8 @@ fn faults(
         on = BTreeSet::from([chunked]);
     }
     let is_error = matches!(judgement.kind, Some(FailureKind::Status(_)));
-    if is_error && reading.head > LONG {
-        on.insert(Trigger::Long);
-    }
-    if is_error && is_pipelined(&sent, &reading) {
-        // any of the requests may have caused it
-        on.extend(byte_sorts(&sent));
-    }
-    if is_error && severity::is_http1(&case.case) && has_bad_host(&sent, &reading) {
-        on.insert(Trigger::Host);
+    if is_error {
+        on = error_triggers(case, &sent, &reading, on);
     }
     let has_trailers = reading.trailers > 0 || reading.faults.contains(&FramingFault::Trailer);
     if judgement.kind == Some(FailureKind::ContentParsed) && has_trailers {
@@ -165,6 +180,76 @@ fn faults(
         on.insert(Trigger::Pipelined);
     }
     on.into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
+}
+
+/// Returns what may have caused an error response, in addition to these triggers of the message.
+fn error_triggers(
+    case: &CaseResult,
+    sent: &[u8],
+    reading: &FramingReading,
+    mut on: BTreeSet<Trigger>,
+) -> BTreeSet<Trigger> {
+    if reading.head > LONG {
+        on.insert(Trigger::Long);
+    }
+    if is_pipelined(sent, reading) {
+        // any of the requests may have caused it
+        on.extend(byte_sorts(sent));
+    }
+    if !severity::is_http1(&case.case) {
+        return on;
+    }
+    if has_bad_host(sent, reading) {
+        on.insert(Trigger::Host);
+    }
+    if has_invalid_chunks(sent, reading) {
+        on.retain(|one| !matches!(one, Trigger::Framing(_)));
+        on.insert(Trigger::InvalidChunks);
+    }
+    if reading.extensions > 0 {
+        on.insert(Trigger::Extension);
+    }
+    if has_invalid_heads(sent) {
+        on.insert(Trigger::InvalidHead);
+    }
+    let may_have_content = !matches!(reading.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE");
+    let has_none = matches!(reading.framing, ContentFraming::None | ContentFraming::Length(0));
+    let is_clear = reading.ambiguities().next().is_none()
+        && !reading.faults.contains(&FramingFault::StartLine);
+    if may_have_content && has_none && is_clear && reading.head > 0 {
+        on.insert(Trigger::NoContent);
+    }
+    on
+}
+
+/// Returns whether chunked content violates its framing after a head without such faults.
+fn has_invalid_chunks(sent: &[u8], reading: &FramingReading) -> bool {
+    let head = framing::read(&sent[..reading.head.min(sent.len())]);
+    let in_chunks = |fault: &FramingFault| {
+        use FramingFault::{ChunkEnd, ChunkExtension, ChunkSize, LineEnd, Trailer};
+        matches!(fault, ChunkSize | ChunkExtension | ChunkEnd | LineEnd | Trailer)
+    };
+    reading.framing == ContentFraming::Chunked
+        && head.faults.iter().all(|fault| !in_chunks(fault))
+        && reading.faults.iter().any(in_chunks)
+}
+
+/// Maximum number of pipelined requests that are examined.
+const REQUESTS_MAX: usize = 32;
+
+/// Returns whether one of the pipelined requests has an invalid head.
+fn has_invalid_heads(mut sent: &[u8]) -> bool {
+    for _ in 0..REQUESTS_MAX {
+        let reading = framing::read(sent);
+        if reading.has_invalid_head() {
+            return true;
+        }
+        match reading.end {
+            MessageEnd::At(end) if end > 0 && end < sent.len() => sent = &sent[end..],
+            _ => break,
+        }
+    }
+    false
 }
 
 /// Returns whether no response, or none with an end, was received.
@@ -360,6 +445,8 @@ mod tests {
             ]),
             "F-01 S-07 S-23=S-07 S-38"
         );
+        let only = |id: &str| because(id, Some(FailureKind::Hang), Cause::OnlyContinue);
+        assert_eq!(merged(vec![only("B-14"), only("F-08")]), "B-14 F-08=B-14");
         let content = |id: &str| because(id, Some(FailureKind::Answer), Cause::HeadContent);
         assert_eq!(merged(vec![content("S-43"), content("S-46")]), "S-43=S-46 S-46");
     }
@@ -420,6 +507,35 @@ mod tests {
         };
         let both = vec![parsed("B-11", "no colon\r\nA: b\r\n"), parsed("L-11", "A: b\r\n")];
         assert_eq!(merged(both), "B-11 L-11=B-11");
+    }
+
+    #[test]
+    fn errors_on_heads_chunks_and_no_content_are_one_each() {
+        let failed =
+            |id: &str, sent: &str| row(id, Some(FailureKind::Status(500)), "x", sent.as_bytes());
+        let post = "POST / HTTP/1.1\r\nHost: h\r\n";
+        let chunked = |chunks: &str| format!("{post}Transfer-Encoding: chunked\r\n\r\n{chunks}");
+        // the first one is also processed in another exchange
+        let mut processed = failed("B-03", &chunked("1_\r\nx\r\n0\r\n\r\n"));
+        let answer = row("B-03", Some(FailureKind::Answer), "y", b"x").exchanges;
+        processed.exchanges.extend(answer);
+        let rows = vec![
+            processed,
+            failed("B-08", &chunked("1\nx\r\n0\r\n\r\n")),
+            failed("B-12", &chunked("1;\r\nx\r\n0\r\n\r\n")),
+            failed("S-39", &chunked("1;a=b\r\nx\r\n0\r\n\r\n")),
+            failed("S-40", &chunked("1\r\nx\r\n0\r\nA: b\r\n\r\n")),
+            failed("B-14", &format!("{post}\r\n")),
+            failed("B-09", &format!("{post}Content-Length: 00\r\n\r\n")),
+            failed("B-10", &format!("{post}Content_Length: 5\r\n\r\n")),
+            failed("F-07", "G T / HTTP/1.1\r\nHost: h\r\n\r\n"),
+            failed("S-25", "G(T / HTTP/1.1\r\nHost: h\r\n\r\n"),
+            failed("F-15", "GET / HTTP/1.1\r\nHost: h\r\n\r\nG(T / HTTP/1.1\r\n\r\n"),
+        ];
+        assert_eq!(
+            merged(rows),
+            "B-03 B-08=B-03 B-12=B-03 S-39 S-40 B-14 B-09=B-14 B-10=B-14 F-07 S-25=F-07 F-15=F-07"
+        );
     }
 
     #[test]

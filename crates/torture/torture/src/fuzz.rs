@@ -148,7 +148,8 @@ pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     let expected = "a response other than a server error, or a closed connection".to_owned();
     let kind = (outcome == ConversationOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
     let cause = judge::cause_of(kind, talk);
-    Judgement { outcome: outcome.into(), seen: judge::seen(talk), expected, why, kind, cause }
+    let seen = judge::seen(talk);
+    Judgement { outcome: outcome.into(), seen, expected, why, kind, cause, ..Judgement::default() }
 }
 
 fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, String) {

@@ -14,7 +14,8 @@ pub use class::{Class, in_words};
 pub use kind::{FailureKind, parses_content};
 pub use outcome::{ConversationOutcome, LimitOutcome, LoadOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
-pub use waits::{MissingPart, awaits_continue, is_hang, lacking, lacks_continue, rightly_silent};
+use waits::awaits_continue;
+pub use waits::{MissingPart, is_hang, lacking, lacks_continue, rightly_silent};
 
 use crate::case::{Exchange, RequirementLevel};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};
@@ -69,6 +70,8 @@ pub struct Judgement {
     pub seen: String,
     /// The conforming outcomes.
     pub expected: String,
+    /// All conforming outcomes are refusals.
+    pub must_refuse: bool,
     /// Reason why the outcome is not a pass.
     pub why: String,
     /// Kind of the failure.
@@ -86,6 +89,10 @@ pub enum Cause {
     Missing(String),
     /// The interim response that a client waits for before it sends content is missing.
     NoContinue,
+    /// No final response follows the interim response 100 (Continue).
+    OnlyContinue,
+    /// Connections leak whatever they send: a plain request suffices.
+    EveryConnection,
     /// The received bytes are not a response, for this reason.
     NoHttp(String),
     /// A response to HEAD has content, which the client parses as the next response.
@@ -115,16 +122,21 @@ pub fn judge(
         outcome: outcome.into(),
         seen: seen(talk),
         expected: expected.join(" or "),
+        must_refuse: exchange.accept.iter().all(Class::is_refusal),
         why,
         kind,
         cause,
     }
 }
 
+/// Status of the interim response that encourages a client to send content.
+const CONTINUE: u16 = 100;
+
 /// Returns the cause that a kind of failure names, whatever was expected.
 pub fn cause_of(kind: Option<FailureKind>, talk: &Talk) -> Option<Cause> {
     match kind? {
         FailureKind::NoContinue => Some(Cause::NoContinue),
+        FailureKind::Hang if talk.replies.interim.contains(&CONTINUE) => Some(Cause::OnlyContinue),
         FailureKind::NoHttp => {
             let (why, _) = talk.replies.junk.as_ref()?;
             Some(Cause::NoHttp(why.clone()))
@@ -149,14 +161,15 @@ fn lacks(exchange: &Exchange, talk: &Talk, plain: &Plain) -> Option<Cause> {
     exchange.accept.iter().find_map(|class| class.missing(talk, plain)).map(Cause::Missing)
 }
 
-/// Returns whether other bytes follow a response that announces content and has none, as a response
-/// to HEAD.
+/// Returns whether other bytes follow a response that has no content only because it is one to HEAD.
 fn has_head_content(talk: &Talk) -> bool {
-    let announces = |last: &Response| {
-        let lengths = || last.field("content-length").any(|length| length != "0");
-        !matches!(last.status, 204 | 304) && (lengths() || last.has_field("transfer-encoding"))
+    let may_have_content = |last: &Response| {
+        let is_empty = || last.field("content-length").any(|length| length == "0");
+        !matches!(last.status, 101 | 204 | 304) && !is_empty()
     };
-    let bodiless = |last: &&Response| last.complete && last.body_len == 0 && announces(last);
+    let bodiless = |last: &&Response| {
+        last.complete && last.body_len == 0 && may_have_content(last) && asks_for_head(talk)
+    };
     let last = talk.replies.responses.last().filter(bodiless);
     talk.replies.frames.is_none() && talk.replies.junk.is_some() && last.is_some()
 }
@@ -249,13 +262,21 @@ pub fn is_unfinished(talk: &Talk) -> bool {
 /// Returns whether the missing content need not follow: after a switch to another protocol, or in a
 /// response to HEAD, where mutated bytes may ask for it.
 fn may_lack_content(talk: &Talk, response: &Response) -> bool {
-    let head = || crate::record::sent(&talk.steps).windows(5).any(|five| five == b"HEAD ");
-    response.status == 101 || response.body_len == 0 && head()
+    response.status == 101 || response.body_len == 0 && asks_for_head(talk)
+}
+
+/// Returns whether the sent bytes contain a HEAD request.
+fn asks_for_head(talk: &Talk) -> bool {
+    crate::record::sent(&talk.steps).windows(5).any(|five| five == b"HEAD ")
 }
 
 /// Returns whether a response refuses its request: 4xx, 501 or 505.
 pub(crate) fn is_refusal(response: &Response) -> bool {
-    (400..500).contains(&response.status) || matches!(response.status, 501 | 505)
+    is_refusal_status(response.status)
+}
+
+fn is_refusal_status(status: u16) -> bool {
+    (400..500).contains(&status) || matches!(status, 501 | 505)
 }
 
 /// Returns whether the server closed or broke the connection; our own close does not count.

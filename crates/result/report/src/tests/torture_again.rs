@@ -21,8 +21,7 @@ fn judgement(outcome: TestOutcome, why: &str) -> Judgement {
         seen: "200, closed".into(),
         expected: "400".into(),
         why: why.into(),
-        kind: None,
-        cause: None,
+        ..Judgement::default()
     }
 }
 

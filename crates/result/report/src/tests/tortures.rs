@@ -31,8 +31,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
             seen: "200, the connection stays open".into(),
             expected: "400".into(),
             why: "the standard requires a different response".into(),
-            kind: None,
-            cause: None,
+            ..Judgement::default()
         },
         tries: 3,
         failed: 2,

@@ -291,8 +291,7 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
         seen: judge::seen(talk),
         expected: "plain".to_owned(),
         why: why.to_owned(),
-        kind: None,
-        cause: None,
+        ..Judgement::default()
     }
 }
 

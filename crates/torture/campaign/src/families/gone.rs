@@ -88,7 +88,7 @@ fn report(
         expected: "plain requests get their usual response after the client disconnects".to_owned(),
         why: why.clone(),
         kind: Some(FailureKind::Lost),
-        cause: None,
+        ..Judgement::default()
     };
     result.notes.push(format!("{}: {why}", hung.case));
     culprit::keep(runner, case, &text, Rate::ONCE, (&script, talk), judgement, result);

@@ -320,7 +320,7 @@ fn found(
         expected: "its own response for each request".to_owned(),
         why,
         kind: Some(FailureKind::Foreign),
-        cause: None,
+        ..Judgement::default()
     };
     let script = &asked.script;
     runner.report_conversation(&Execution {

@@ -230,7 +230,7 @@ fn overlap_judgement(talk: &Talk, taken: OverlapWinner, agrees: bool) -> Judgeme
         expected: "always the bytes of the same segment".to_owned(),
         why: why.to_owned(),
         kind: (outcome == ConversationOutcome::Fail).then_some(FailureKind::Answer),
-        cause: None,
+        ..Judgement::default()
     }
 }
 

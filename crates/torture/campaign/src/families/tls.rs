@@ -286,8 +286,7 @@ fn tried(
             seen: reply.describe(),
             expected: trial.expected.to_owned(),
             why: why.to_owned(),
-            kind: None,
-            cause: None,
+            ..Judgement::default()
         };
         keep(runner, case, trial.name, script, &talk, judgement, result);
     }

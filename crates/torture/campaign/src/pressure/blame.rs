@@ -76,7 +76,7 @@ pub(crate) fn keep(
         expected: "plain requests get their usual response".to_owned(),
         why: why.to_owned(),
         kind: Some(FailureKind::Lost),
-        cause: None,
+        ..Judgement::default()
     };
     culprit::keep(runner, case, name, Rate::ONCE, (&script, talk), judgement, result);
 }

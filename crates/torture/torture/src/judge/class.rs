@@ -139,6 +139,11 @@ impl Mask {
         Some(Mask { low: status, high: status })
     }
 
+    /// Returns whether each status refuses a request.
+    fn is_refusal(self) -> bool {
+        (self.low..=self.high).all(super::is_refusal_status)
+    }
+
     fn fits(self, answer: &Response) -> bool {
         (self.low..=self.high).contains(&answer.status)
     }
@@ -224,6 +229,14 @@ impl Class {
 
     pub fn holds(&self, talk: &Talk, plain: &Plain) -> bool {
         self.words.iter().all(|word| word.holds(talk, plain))
+    }
+
+    /// Returns whether the class requires a refusal: its first word is one.
+    pub(super) fn is_refusal(&self) -> bool {
+        match self.words.first() {
+            Some(Word::Status(mask)) => mask.is_refusal(),
+            _ => self.text.split_whitespace().next() == Some("reject"),
+        }
     }
 
     /// Returns the class as an instruction to a server: `answer 400 and close the connection`.

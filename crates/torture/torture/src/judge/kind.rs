@@ -1,7 +1,7 @@
 //! Kinds of failures of a conversation: two failures of one kind may have the same cause.
 
 use super::{
-    Plain, broken_server, has_ended, is_hang, is_refusal, is_unfinished, lacks_continue,
+    Plain, awaits_continue, broken_server, has_ended, is_hang, is_refusal, is_unfinished,
     out_of_step,
 };
 use dialogue::http2::FOLLOW_UP;
@@ -99,7 +99,7 @@ impl FailureKind {
         let answers = &talk.replies.responses;
         match answers.iter().find(|answer| fault(answer.status)) {
             Some(answer) if broken_server(talk).is_some() => FailureKind::Status(answer.status),
-            _ if lacks_continue(talk) => FailureKind::NoContinue,
+            _ if awaits_continue(talk) => FailureKind::NoContinue,
             _ if is_hang(talk) => FailureKind::Hang,
             _ if is_unfinished(talk) => FailureKind::Unfinished,
             _ if answers.is_empty() && talk.replies.junk.is_some() && !is_cut_off(talk) => {

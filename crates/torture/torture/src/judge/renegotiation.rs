@@ -78,8 +78,7 @@ impl Renegotiation {
             seen: self.description(),
             expected: "alert no_renegotiation, or a closed connection".to_owned(),
             why: self.why(always).to_owned(),
-            kind: None,
-            cause: None,
+            ..Judgement::default()
         }
     }
 

@@ -159,18 +159,11 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     let gives_up =
         || exchange.pauses.iter().any(|pause| pause.half_close) && lacking(bytes).is_some();
     let is_silent = matches!(effect, Effect::Hang | Effect::Unfinished);
-    let is_odd = || invalid() || demands_refusal(&exchange.judgement.expected);
+    let is_odd = || invalid() || exchange.judgement.must_refuse;
     if is_silent && is_odd() || effect == Effect::Hang && (is_recommended(case) || gives_up()) {
         return SentSort::Misleading;
     }
     case.risk.map_or(SentSort::Other, SentSort::from)
-}
-
-/// Returns whether a server must refuse what was sent: each class of this expectation is a refusal.
-fn demands_refusal(expected: &str) -> bool {
-    const REFUSALS: [&str; 5] = ["reject", "4xx", "400", "501", "505"];
-    let refuses = |class: &str| class.split(' ').next().is_some_and(|one| REFUSALS.contains(&one));
-    expected.split(" or ").all(refuses)
 }
 
 /// Returns whether the bytes of a case are HTTP/1, not frames.

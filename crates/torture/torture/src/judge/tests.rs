@@ -47,6 +47,7 @@ fn exchange(accept: &str, also: &str, advise: &str) -> Exchange {
         also: classes(also),
         advise: classes(advise),
         unlearned: Vec::new(),
+        needs: Vec::new(),
         in_step: true,
         opening: true,
     }
@@ -359,6 +360,17 @@ fn other_streams_are_not_the_content_of_a_refused_one() {
 }
 
 #[test]
+fn an_expectation_of_refusals_only_must_refuse() {
+    let must_refuse = |accept: &str| {
+        let talk = talk("", TalkEnd::Silent, None);
+        let exchange = exchange(accept, "2xx", "");
+        judge(&exchange, RequirementLevel::Must, &talk, &talk_page()).must_refuse
+    };
+    assert!(must_refuse("4xx|reject") && must_refuse("400 close|501"));
+    assert!(!must_refuse("400|2xx") && !must_refuse("plain") && !must_refuse("5xx"));
+}
+
+#[test]
 fn a_judgment_names_its_cause_as_data() {
     let cause = |sent: &str, accept: &str, received: &str| {
         let steps = vec![Move::Send(sent.as_bytes().to_vec())];
@@ -372,6 +384,8 @@ fn a_judgment_names_its_cause_as_data() {
     assert_eq!(cause(waits, "2xx", ""), Some(Cause::NoContinue));
     let late = format!("{waits}x");
     assert_eq!(cause(&late, "answered prompt", OK), Some(Cause::NoContinue));
+    let silent = "HTTP/1.1 100 Continue\r\n\r\n";
+    assert_eq!(cause(&late, "2xx", silent), Some(Cause::OnlyContinue));
     // the client does not wait for 100 (Continue), or the response also has the wrong status
     assert_eq!(cause(request, "answered prompt", OK), None);
     assert_eq!(cause(&late, "404 prompt", OK), None);
@@ -389,6 +403,7 @@ fn a_judgment_names_its_cause_as_data() {
     };
     assert_eq!(both(sized), Some(Cause::HeadContent));
     assert_eq!(both(&sized.replace("Length: 2", "Length: 0")), None);
+    assert_eq!(both(&sized.replace("Content-Length: 2", "A: b")), Some(Cause::HeadContent));
     let failed = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(cause(request, "500 prompt", failed), None);
 }
@@ -431,6 +446,11 @@ fn a_missing_interim_response_is_no_hang_of_a_complete_request() {
     let steps = vec![Move::Send(head.as_bytes().to_vec())];
     let waits = Talk { steps, all_sent: false, ..talk("", TalkEnd::Silent, None) };
     assert!(awaits_continue(&waits) && !lacks_continue(&waits));
+    assert_eq!(FailureKind::of(&waits, &talk_page()), FailureKind::NoContinue);
+    // the content is held back
+    let steps = [head, "x"].map(|part| Move::Send(part.as_bytes().to_vec())).to_vec();
+    let held = Talk { steps, sent: head.len() as u64, ..waits.clone() };
+    assert!(awaits_continue(&held) && !awaits_continue(&Talk { sent: held.sent + 1, ..held }));
     let mut junk = Talk { end: TalkEnd::Silent, ..waits.clone() };
     junk.replies.take(b"oops\r\n\r\n");
     assert!(junk.replies.junk.is_some() && !awaits_continue(&junk));

@@ -242,7 +242,7 @@ impl Parts {
             plain: self.plain,
             script,
             talk,
-            judgement: Judgement { outcome, seen, expected, why, kind: None, cause: None },
+            judgement: Judgement { outcome, seen, expected, why, ..Judgement::default() },
         })
     }
 }

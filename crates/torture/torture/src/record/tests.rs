@@ -81,8 +81,7 @@ fn transcript() -> Transcript {
             seen: "200, then reset".into(),
             expected: "400".into(),
             why: "the standard requires a different response".into(),
-            kind: None,
-            cause: None,
+            ..Judgement::default()
         },
     }
 }

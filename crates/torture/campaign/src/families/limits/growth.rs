@@ -412,10 +412,7 @@ fn bad_again(
         return;
     };
     let expected = "a response other than 5xx, or a closed connection".to_owned();
-    let kind = Some(match judge::awaits_continue(&talk) {
-        true => FailureKind::NoContinue,
-        false => FailureKind::of(&talk, runner.profile.plain()),
-    });
+    let kind = Some(FailureKind::of(&talk, runner.profile.plain()));
     let cause = judge::cause_of(kind, &talk);
     result.exchanges.push(ExchangeResult {
         name,

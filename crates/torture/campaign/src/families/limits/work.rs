@@ -162,7 +162,7 @@ fn keep_slow(
         expected: format!("ten times as many in at most {most} times the time"),
         why,
         kind: Some(FailureKind::Slow),
-        cause: None,
+        ..Judgement::default()
     };
     add_slow(runner, case, name, script, &talk);
     culprit::keep(runner, case, name, Rate::ONCE, (script, talk), judgement, result);

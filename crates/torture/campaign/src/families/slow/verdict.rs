@@ -287,7 +287,7 @@ impl HeldState {
 
     fn judgement(&self, outcome: ConversationOutcome, expected: String, why: String) -> Judgement {
         let seen = format!("{}, after {}", self.seen(), seconds(self.talk.over));
-        Judgement { outcome: outcome.into(), seen, expected, why, kind: None, cause: None }
+        Judgement { outcome: outcome.into(), seen, expected, why, ..Judgement::default() }
     }
 
     fn measure(&self, low: Option<f64>, high: Option<f64>, note: String) -> Measure {
