@@ -20,6 +20,8 @@ use units::show;
 
 /// Prefix of the name of a conversation blamed for a later failure.
 pub const CULPRIT: &str = "culprit: ";
+/// Prefix of the name of a request that may be one.
+const SUSPECT: &str = "suspect: ";
 
 /// Finds the cause after plain requests failed and recovered: tries the last conversation
 /// separately, then shorter and shorter tails, then omits unnecessary conversations.
@@ -132,13 +134,16 @@ pub(crate) fn suspect(
         return;
     }
     let (outcome, why) = match affected {
-        AffectedPart::Server => {
-            (TestOutcome::Crashed, "the server's process exited after it and was not restarted")
-        }
+        AffectedPart::Server => (
+            TestOutcome::Crashed,
+            "the last request before the crash; whether it is the cause is unknown, because the \
+             server was not restarted",
+        ),
         _ => (TestOutcome::Fail, "since then the server has not responded to any request"),
     };
     let Some(talk) = last.talk else { return };
-    let name = format!("{CULPRIT}{}", last.name);
+    let role = if crashed { SUSPECT } else { CULPRIT };
+    let name = format!("{role}{}", last.name);
     let judgement = loss(&talk, outcome, FailureKind::Stopped, why.to_owned());
     keep(runner, case, &name, Rate::ONCE, (&last.script, talk), judgement, result);
 }
@@ -151,7 +156,7 @@ fn loss(talk: &Talk, outcome: TestOutcome, kind: FailureKind, why: String) -> Ju
         expected: "plain requests get their usual response".to_owned(),
         why,
         kind: Some(kind),
-        cause: None,
+        ..Judgement::default()
     }
 }
 
@@ -172,7 +177,7 @@ fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseRes
             show::duration(GATE)
         ),
         kind: Some(FailureKind::Lost),
-        cause: None,
+        ..Judgement::default()
     };
     let name = format!("{CULPRIT}{name}");
     keep(runner, case, &name, Rate::ONCE, (&script, talk), judgement, result);

@@ -118,13 +118,15 @@ fn sort(case: &Case) -> Option<FamilySort> {
     case.family.as_ref().map(sort_of)
 }
 
-/// Returns the position of a case in the run. `beside`: slow states are held during other cases.
-/// They are awaited as late as possible, but before cases that may make the server close them.
+/// Returns the position of a case in the run. Single conversations come first: they show most for
+/// their time, which may be limited. `beside`: slow states are held during other cases. They are
+/// awaited as late as possible, but before cases that may make the server close them.
 pub(super) fn place(case: &Case, beside: bool) -> u8 {
     match (sort(case) == Some(FamilySort::Last), beside) {
-        (true, _) => 3,
-        (false, true) if is_crowd(case) => 2,
-        (false, true) if awaits_states(case) => 1,
+        (true, _) => 4,
+        (false, true) if is_crowd(case) => 3,
+        (false, true) if awaits_states(case) => 2,
+        (false, _) if case.exchanges.is_empty() => 1,
         (false, _) => 0,
     }
 }

@@ -4,11 +4,11 @@
 //! reported.
 
 use crate::pressure::{Plan, blame};
-use crate::{Runner, pressure};
-use dialogue::talk::TalkScript;
+use crate::{PLAIN_DEADLINE, Runner, habits, pressure};
+use dialogue::talk::{Move, TalkScript};
 use sample::ServerState;
 use torture::case::Case;
-use torture::judge::TestOutcome;
+use torture::judge::{Cause, TestOutcome};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
@@ -27,9 +27,15 @@ const SETTLE: Nanos = Nanos::from_secs(2);
 /// Number of further rounds ...
 const ROUNDS: usize = 2;
 /// ... and of all further rounds while memory still grows, within this time: a heap that is
-/// collected late levels out only after several rounds.
-const ROUNDS_MAX: usize = 5;
-const ROUNDS_TIME: Nanos = Nanos::from_secs(30);
+/// collected late levels out only after many rounds, ...
+const ROUNDS_MAX: usize = 20;
+const ROUNDS_TIME: Nanos = Nanos::from_secs(100);
+/// ... until it has grown by this amount and by this factor.
+const ENOUGH: u64 = 64 << 20;
+const ENOUGH_FACTOR: u64 = 4;
+
+/// Maximum number of levels shown, besides the last one.
+const SHOWN_MAX: usize = 4;
 
 /// Interval between the conversations of a repeated round.
 const PACE: Nanos = Nanos::from_millis(10);
@@ -139,7 +145,8 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     let start = runner.now();
     for _ in ROUNDS..ROUNDS_MAX {
         let memory_grows = found.iter().any(|leak| leak.what == HeldResource::Memory);
-        if !memory_grows || runner.has_to_end() || runner.now() - start > ROUNDS_TIME {
+        let over = has_grown_enough(&levels) || runner.now() - start > ROUNDS_TIME;
+        if !memory_grows || over || runner.has_to_end() {
             break;
         }
         repeat_round(runner, &case.id, &plans, &mut levels);
@@ -150,6 +157,13 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
         result.notes.extend(found.into_iter().map(|leak| leak.text));
         keep_leaking(runner, case, result);
     }
+}
+
+/// Returns whether memory has grown by more than a heap that is collected late.
+fn has_grown_enough(levels: &[ServerState]) -> bool {
+    let level = |state: Option<&ServerState>| state.map_or(0, |state| state.memory_bytes);
+    let (before, now) = (level(levels.first()), level(levels.last()));
+    now.saturating_sub(before) >= ENOUGH && now >= before * ENOUGH_FACTOR
 }
 
 fn repeat_round(
@@ -230,18 +244,43 @@ fn keep_leaking(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     };
     let Some((count, script)) = guilty.or_else(|| kinds.into_iter().next()) else { return };
     let name = format!("{} connections at once", show::count(count));
-    let why = "resources of such connections are not released";
+    let plain = (count.min(PLAIN_MAX), plain_script(runner));
+    let (why, cause) = match by_itself(runner, &plain) {
+        true => (EVERY_CONNECTION, Some(Cause::EveryConnection)),
+        false => ("resources of such connections are not released", None),
+    };
     blame::keep(runner, case, &name, script, why, result);
+    if let Some(last) = result.exchanges.last_mut() {
+        last.judgement.cause = cause;
+    }
+}
+
+/// Maximum number of plain requests of a round.
+const PLAIN_MAX: u64 = 200;
+
+/// Reason of a leak that needs no unusual request.
+pub(crate) const EVERY_CONNECTION: &str =
+    "resources of a connection are not released, whatever it sends: a plain request suffices";
+
+/// Returns a plain request on a connection that the client then closes.
+pub(crate) fn plain_script(runner: &mut Runner<'_>) -> TalkScript {
+    let plain = habits::plain_request(runner.target, "");
+    runner.bare(vec![Move::Send(plain)], PLAIN_DEADLINE)
 }
 
 fn leaked(held: &Held, levels: &[u64]) -> String {
     let texts: Vec<String> = levels.iter().map(|level| held.what.shown(*level)).collect();
     let (before, rest) = texts.split_first().expect("it was sampled before the case");
+    let shown = match rest {
+        [first @ .., last] if first.len() > SHOWN_MAX => {
+            format!("{}, ..., {last}", first[..SHOWN_MAX].join(", "))
+        }
+        all => all.join(", "),
+    };
     format!(
-        "{} of the server: {before} before the case, {} after it and after each of {} more such \
-        rounds: resources of a round are not released",
+        "{} of the server: {before} before the case, {shown} after it and after each of {} more \
+        such rounds: resources of a round are not released",
         held.what.text(),
-        rest.join(", "),
         rest.len() - 1
     )
 }

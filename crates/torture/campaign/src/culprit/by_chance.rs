@@ -182,6 +182,7 @@ fn keep_chance(
         why: format!("{what} crashes at random, whatever the input (in {})", rate.text()),
         kind: Some(FailureKind::Lost),
         cause: Some(Cause::Chance),
+        ..Judgement::default()
     };
     let name = "one of many requests";
     keep(runner, case, name, rate, (&script, talk), judgement, result);

@@ -4,14 +4,14 @@
 
 use crate::attempts::Rate;
 use crate::families::random;
-use crate::leak::HeldResource;
+use crate::leak::{self, HeldResource};
 use crate::{PLAIN_CALLS, Runner, culprit, habits};
 use dialogue::talk::TalkScript;
 use sample::ServerState;
 use stats::{fit, interval};
 use torture::case::{Case, Fuzz, GrowthRounds};
 use torture::fuzz::{self, FuzzPlace};
-use torture::judge::{self, ConversationOutcome, Judgement, PressureOutcome};
+use torture::judge::{self, Cause, ConversationOutcome, Judgement, PressureOutcome};
 use torture::result::{CaseResult, ServerRow};
 use units::{Nanos, show};
 
@@ -29,8 +29,9 @@ impl Resource {
     }
 }
 
-/// Factor on the number of batches to confirm growth of memory.
+/// Factor on the number of batches to confirm growth of memory, and the number of confirmations.
 const LONGER: u64 = 4;
+const CONFIRMATIONS: usize = 3;
 
 const RESOURCES: [Resource; 3] = [
     Resource { what: HeldResource::Memory, grown: 8 << 20, least: 1 << 20 },
@@ -53,14 +54,23 @@ const FIRST: u64 = 1 << 32;
 const SLOW_FACTOR: u64 = 5;
 const SLOW_MORE: Nanos = Nanos::from_millis(20);
 
-/// Kinds of requests that a batch repeats.
-const KINDS: [(&str, FuzzPlace); 5] = [
-    ("random data in the query", FuzzPlace::Query),
-    ("random data in the body", FuzzPlace::Body),
-    ("random bytes", FuzzPlace::Raw),
-    ("random fields", FuzzPlace::Fields),
-    ("aborted requests", FuzzPlace::Aborts),
+/// Kinds of requests that a batch repeats. Plain requests show growth that has nothing to do with
+/// unusual ones.
+const KINDS: [(&str, Repeated); 6] = [
+    ("plain requests", Repeated::Plain),
+    ("random data in the query", Repeated::Random(FuzzPlace::Query)),
+    ("random data in the body", Repeated::Random(FuzzPlace::Body)),
+    ("random bytes", Repeated::Random(FuzzPlace::Raw)),
+    ("random fields", Repeated::Random(FuzzPlace::Fields)),
+    ("aborted requests", Repeated::Random(FuzzPlace::Aborts)),
 ];
+
+/// Requests of a batch.
+#[derive(Clone, Copy, PartialEq)]
+enum Repeated {
+    Plain,
+    Random(FuzzPlace),
+}
 
 pub(super) fn run(
     runner: &mut Runner<'_>,
@@ -73,14 +83,14 @@ pub(super) fn run(
     if grown.is_empty() || !runner.world.governor().may_repeat() {
         return;
     }
-    for (name, place) in KINDS {
+    for (name, repeated) in KINDS {
         if runner.has_to_end() || runner.life.is_gone() {
             return;
         }
-        if place == FuzzPlace::Body && !runner.target.takes_bodies {
+        if repeated == Repeated::Random(FuzzPlace::Body) && !runner.target.takes_bodies {
             continue;
         }
-        let Some(batches) = batches(runner, case, place, with) else { return };
+        let Some(batches) = batches(runner, case, repeated, with) else { return };
         for resource in &RESOURCES {
             if !grown.iter().any(|known| known.what == resource.what) {
                 continue;
@@ -91,7 +101,7 @@ pub(super) fn run(
             };
             let (slope, batches) = match resource.what {
                 HeldResource::Memory => {
-                    match continued(runner, case, place, with, (resource, &slope)) {
+                    match continued(runner, case, repeated, with, (resource, &slope)) {
                         Some(longer) => longer,
                         None => continue,
                     }
@@ -99,6 +109,10 @@ pub(super) fn run(
                 HeldResource::Descriptors | HeldResource::Threads => (slope, batches),
             };
             leaked(runner, case, (name, with.requests), resource, &slope, &batches, result);
+            let every = repeated == Repeated::Plain && resource.what == HeldResource::Descriptors;
+            if let Some(last) = result.exchanges.last_mut().filter(|_| every) {
+                last.judgement.cause = Some(Cause::EveryConnection);
+            }
             return;
         }
     }
@@ -109,20 +123,27 @@ pub(super) fn run(
     ));
 }
 
-/// Repeats more batches, because the heap of a garbage-collected language grows for a while.
-/// Returns their slope, unless it is less than half of `first`.
+/// Repeats more batches several times, because the heap of a garbage-collected language grows for a
+/// while. Returns the last slope, unless one of them is less than half of `first`.
 fn continued(
     runner: &mut Runner<'_>,
     case: &Case,
-    place: FuzzPlace,
+    repeated: Repeated,
     with: &GrowthRounds,
     (resource, first): (&Resource, &Slope),
 ) -> Option<(Slope, Batches)> {
     let more = GrowthRounds { batches: with.batches * LONGER, ..*with };
-    let batches = batches(runner, case, place, &more)?;
-    let levels = resource.levels(&batches.levels);
-    let slope = Slope::of(&levels).filter(|slope| slope.is_growth(resource))?;
-    (slope.per_batch * 2.0 >= first.per_batch).then_some((slope, batches))
+    let mut last = None;
+    for _ in 0..CONFIRMATIONS {
+        let batches = batches(runner, case, repeated, &more)?;
+        let levels = resource.levels(&batches.levels);
+        let slope = Slope::of(&levels).filter(|slope| slope.is_growth(resource))?;
+        if slope.per_batch * 2.0 < first.per_batch {
+            return None;
+        }
+        last = Some((slope, batches));
+    }
+    last
 }
 
 /// Growth over the run.
@@ -182,10 +203,9 @@ struct Batches {
 fn batches(
     runner: &mut Runner<'_>,
     case: &Case,
-    place: FuzzPlace,
+    repeated: Repeated,
     with: &GrowthRounds,
 ) -> Option<Batches> {
-    let random = Fuzz { place, count: with.requests, length: LENGTH };
     let mut levels = vec![runner.world.server()?];
     let mut example = None;
     for batch in 0..with.batches {
@@ -196,13 +216,11 @@ fn batches(
             }
             let scripts: Vec<TalkScript> = some
                 .iter()
-                .map(|index| {
-                    let (seed, values) = (runner.settings.seed, &runner.target.values);
-                    let fields = &runner.target.fields;
-                    let index = FIRST + index;
-                    let shot =
-                        fuzz::shot(seed, &case.id, case.version, &random, index, values, fields);
-                    random::script(runner, &shot)
+                .map(|index| match repeated {
+                    Repeated::Plain => leak::plain_script(runner),
+                    Repeated::Random(place) => {
+                        random_script(runner, case, (place, with.requests), FIRST + index)
+                    }
                 })
                 .collect();
             example = example.or_else(|| scripts.first().cloned());
@@ -212,6 +230,19 @@ fn batches(
         levels.push(runner.world.server()?);
     }
     Some(Batches { levels, example: example? })
+}
+
+fn random_script(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    (place, count): (FuzzPlace, u64),
+    index: u64,
+) -> TalkScript {
+    let random = Fuzz { place, count, length: LENGTH };
+    let (seed, values) = (runner.settings.seed, &runner.target.values);
+    let fields = &runner.target.fields;
+    let shot = fuzz::shot(seed, &case.id, case.version, &random, index, values, fields);
+    random::script(runner, &shot)
 }
 
 /// Growth per batch by least squares, with the lower end of its 95 % interval.
@@ -272,8 +303,7 @@ fn leaked(
         seen: judge::seen(&talk),
         expected: "resources of a request are released after it".to_owned(),
         why,
-        kind: None,
-        cause: None,
+        ..Judgement::default()
     };
     culprit::keep(runner, case, name, Rate::ONCE, (&script, talk), judgement, result);
 }

@@ -28,6 +28,7 @@ pub(in crate::families) fn resets(
     let request = habits::plain_request(runner.target, "");
     let former = places(runner, case);
     let mut slowest = Nanos::ZERO;
+    let mut slow: Vec<Vec<String>> = Vec::new();
     for turn in 1..=rounds {
         let steps = vec![Move::Send(request.clone()), Move::Reset];
         let scripts = (0..count).map(|_| runner.bare(steps.clone(), LIFE)).collect();
@@ -43,7 +44,10 @@ pub(in crate::families) fn resets(
         let round = pressure::round(runner, &case.id, &plan);
         let back = round.health.recovery;
         slowest = slowest.max(back.unwrap_or_default());
-        lasting(result, &round, turn, rounds);
+        match round.outcome {
+            PressureOutcome::Degraded => slow.push(round.notes.clone()),
+            _ => lasting(result, &round, turn, rounds),
+        }
         result.health = Some(round.health);
         if back.is_none() {
             break;
@@ -55,6 +59,7 @@ pub(in crate::families) fn resets(
             break;
         }
     }
+    slowed(result, slow, rounds);
     if let Some(former) = former {
         refill(runner, result, former, &|runner, hold| fill(runner, case, former, hold));
     }
@@ -66,6 +71,18 @@ pub(in crate::families) fn resets(
             .notes
             .push(format!("after resets the server took {} to recover", show::duration(slowest)));
     }
+}
+
+/// Records slow rounds, with their notes. A single one of several may be chance: other programs
+/// slow the server too.
+fn slowed(result: &mut CaseResult, slow: Vec<Vec<String>>, rounds: u64) {
+    let Some(first) = slow.first() else { return };
+    let often = slow.len() as u64 * 2 > rounds;
+    result.show(if often { PressureOutcome::Degraded } else { PressureOutcome::Held });
+    if rounds > 1 {
+        result.notes.push(format!("in {} of {rounds} rounds:", slow.len()));
+    }
+    result.notes.extend(first.iter().cloned());
 }
 
 /// Records the effect of a round, whether it lasts or occurred only during the round.
