@@ -172,7 +172,9 @@ fn faults(
         on = error_triggers(case, &sent, &reading, on);
     }
     let has_trailers = reading.trailers > 0 || reading.faults.contains(&FramingFault::Trailer);
-    if judgement.kind == Some(FailureKind::ContentParsed) && has_trailers {
+    let spoils_next =
+        matches!(judgement.kind, Some(FailureKind::ContentParsed | FailureKind::NextRefused));
+    if spoils_next && has_trailers {
         on = BTreeSet::from([Trigger::Trailers]);
     }
     let repeats = is_error || judgement.kind == Some(FailureKind::Foreign);
