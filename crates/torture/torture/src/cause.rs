@@ -157,7 +157,8 @@ fn faults(
         on.insert(Trigger::Reply(why.clone()));
     }
     if is_silent(judgement.kind) && severity::is_http1(&case.case) && reading.has_invalid_head() {
-        on = BTreeSet::from([Trigger::InvalidHead]);
+        on.retain(|one| matches!(one, Trigger::Framing(_)));
+        on.insert(Trigger::InvalidHead);
     }
     let in_head = on.iter().any(|one| matches!(one, Trigger::Byte(_)));
     if crashed
@@ -440,12 +441,17 @@ mod tests {
                 silent("F-01", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
                 silent("S-07", b"GET / HTTP/1.1\r\nHost: h\r\nX : 1\r\n\r\n"),
                 silent("S-23", b"GET / HTTQ/1.1\r\nHost: h\r\n\r\n"),
+                // an unknown coding may be the cause as well
+                silent(
+                    "B-01",
+                    b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \x0bchunked\r\n\r\n"
+                ),
                 silent(
                     "S-38",
                     b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n"
                 ),
             ]),
-            "F-01 S-07 S-23=S-07 S-38"
+            "F-01 S-07 S-23=S-07 B-01=S-07 S-38"
         );
         let only = |id: &str| because(id, Some(FailureKind::Hang), Cause::OnlyContinue);
         assert_eq!(merged(vec![only("B-14"), only("F-08")]), "B-14 F-08=B-14");
