@@ -247,7 +247,9 @@ fn keep_leaking(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     let plain = (count.min(PLAIN_MAX), plain_script(runner));
     let (why, cause) = match by_itself(runner, &plain) {
         true => (EVERY_CONNECTION, Some(Cause::EveryConnection)),
-        false => ("resources of such connections are not released", None),
+        // only then it was compared
+        false if !runner.case_is_over() => ("resources of such connections are not released", None),
+        false => (UNCOMPARED, None),
     };
     blame::keep(runner, case, &name, script, why, result);
     if let Some(last) = result.exchanges.last_mut() {
@@ -261,6 +263,10 @@ const PLAIN_MAX: u64 = 200;
 /// Reason of a leak that needs no unusual request.
 pub(crate) const EVERY_CONNECTION: &str =
     "resources of a connection are not released, whatever it sends: a plain request suffices";
+
+/// Reason of a leak if there was no time for plain requests.
+const UNCOMPARED: &str = "resources of connections are not released; plain requests, which may leak \
+    too, were not compared: the time of the case was over";
 
 /// Returns a plain request on a connection that the client then closes.
 pub(crate) fn plain_script(runner: &mut Runner<'_>) -> TalkScript {
