@@ -126,9 +126,9 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     let others = || {
         let mut test = cargo_of_tests(root);
         test.arg("test").args(args).args(&what);
-        vec![run_lane(&mut test, shell::run_seen)]
+        vec![run_lane(&mut test, shell::run_and_print)]
     };
-    let slow = || vec![run_lane(&mut tests_named(root, args, &SLOW), shell::run_kept)];
+    let slow = || vec![run_lane(&mut tests_named(root, args, &SLOW), shell::run_and_capture)];
     for name in tried_again::repeat(lanes(others, [&slow, &|| aside(root, args)]))? {
         let note = format!("{name} failed alongside other tests and passed alone: find its race");
         eprintln!("xtask: {note}");
@@ -238,7 +238,7 @@ fn aside(root: &Path, args: &[String]) -> Vec<Ended> {
     waiting.env("LOADSTONE_BIN", &release);
     [lua, outside, waiting, tests(&[WAITING])]
         .into_iter()
-        .map(|mut command| run_lane(&mut command, shell::run_kept))
+        .map(|mut command| run_lane(&mut command, shell::run_and_capture))
         .collect()
 }
 

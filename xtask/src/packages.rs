@@ -83,7 +83,7 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
         return Ok(());
     }
     let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
-    let Some(power) = Power::held() else { return Err(Missing(plea(&absent)).into()) };
+    let Some(power) = Power::held() else { return Err(Missing(packages_needed(&absent)).into()) };
     eprintln!("xtask: installing Debian's {} (a few minutes)", packages.join(", "));
     let _kept = KeptFromStarting::new(power)?;
     if let Err(error) = update(power) {
@@ -95,7 +95,7 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     install.args(["-qq", "install", "--yes", "--no-install-recommends"]).args(&packages);
     shell::run(&mut install)?;
     match absent.iter().find(|(program, _)| !is_there(program)) {
-        Some(still) => Err(Missing(plea(&[*still])).into()),
+        Some(still) => Err(Missing(packages_needed(&[*still])).into()),
         None => Ok(()),
     }
 }
@@ -125,7 +125,7 @@ pub(crate) fn with_system_folders(command: &mut Command) {
 }
 
 /// Returns the missing packages, and the command to install them.
-fn plea(absent: &[(&str, &str)]) -> String {
+fn packages_needed(absent: &[(&str, &str)]) -> String {
     let programs: Vec<&str> = absent.iter().map(|(program, _)| *program).collect();
     let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
     format!(
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_plea_names_programs_and_packages() {
-        let plea = plea(&[("ab", "apache2-utils"), ("nginx", "nginx-light")]);
+        let plea = packages_needed(&[("ab", "apache2-utils"), ("nginx", "nginx-light")]);
         assert!(plea.contains("need ab, nginx,"), "{plea}");
         assert!(plea.ends_with("install --no-install-recommends apache2-utils nginx-light"));
     }

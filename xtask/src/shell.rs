@@ -43,15 +43,15 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
 
 /// Runs a command to its end, prints all its output afterwards, after its command line, and returns
 /// the output, whether the command failed or not.
-pub(crate) fn run_kept(command: &mut Command) -> (anyhow::Result<()>, String) {
+pub(crate) fn run_and_capture(command: &mut Command) -> (anyhow::Result<()>, String) {
     let line = shown(command);
     let (ended, printed) = run_piped(command, |_| ());
     eprint!("$ {line}\n{printed}");
     (ended, printed)
 }
 
-/// Like [`run_kept`], but prints the output as it arrives.
-pub(crate) fn run_seen(command: &mut Command) -> (anyhow::Result<()>, String) {
+/// Like [`run_and_capture`], but prints the output as it arrives.
+pub(crate) fn run_and_print(command: &mut Command) -> (anyhow::Result<()>, String) {
     eprintln!("$ {}", shown(command));
     run_piped(command, |line| eprint!("{line}"))
 }
@@ -115,8 +115,8 @@ fn is_program(file: &Path) -> bool {
 }
 
 /// Returns the program, or a [`Missing`] with the fix.
-pub(crate) fn need(program: &str, way_out: &str) -> anyhow::Result<PathBuf> {
-    find(program).ok_or_else(|| Missing(format!("{program} is not installed: {way_out}")).into())
+pub(crate) fn need(program: &str, fix_text: &str) -> anyhow::Result<PathBuf> {
+    find(program).ok_or_else(|| Missing(format!("{program} is not installed: {fix_text}")).into())
 }
 
 /// Returns cargo's build folder.

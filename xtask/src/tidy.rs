@@ -68,7 +68,7 @@ const RULES: &[Rule] = &[
     words::banned_words,
     plain::documents,
     plain::code,
-    words::loose_ends,
+    words::unfinished_work,
     words::examples,
     words::machine_paths,
     documents::crates_on_the_map,

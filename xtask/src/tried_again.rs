@@ -52,7 +52,7 @@ pub(crate) fn repeat(all: Vec<Ended>) -> anyhow::Result<Vec<String>> {
         match failed {
             Some((mut alone, names)) if count <= TESTS_MAX => {
                 eprintln!("xtask: once more, alone: {}", names.join(" "));
-                let (again, printed) = shell::run_kept(&mut alone);
+                let (again, printed) = shell::run_and_capture(&mut alone);
                 eprint!("{printed}");
                 again?;
                 anyhow::ensure!(

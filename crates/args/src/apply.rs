@@ -75,7 +75,7 @@ impl CommonArgs {
             ));
         }
         if outputs.version_open && !self.given.has("alpn") {
-            leave_version_open(&mut plan);
+            negotiate_version(&mut plan);
         }
         Ok((plan, outputs))
     }
@@ -118,9 +118,9 @@ fn apply_plan_script(
     let script = script.clone();
     let outline = programs::outline(&script, files);
     match outline.map_err(|why| UsageError::new(format!("--script: {why}")))? {
-        Some(outline) => {
-            plan.be_carried_out(script, outline.program).map_err(|error| UsageError::new(error.0))
-        }
+        Some(outline) => plan
+            .set_journey_script(script, outline.program)
+            .map_err(|error| UsageError::new(error.0)),
         None => Ok(()),
     }
 }
@@ -132,7 +132,7 @@ pub(super) fn is_script(target: &str) -> bool {
 
 /// Lets a server choose the version over TLS, as browsers and curl do. A plan that requires
 /// HTTP/1.1 keeps it.
-pub(super) fn leave_version_open(plan: &mut Plan) {
+pub(super) fn negotiate_version(plan: &mut Plan) {
     let secure = plan.targets.iter().any(|target| plan::is_secure(&target.url));
     let by_default = plan.request.version == HttpVersion::Http11
         && plan.tls.alpn == plan::TlsPlan::default().alpn
@@ -479,7 +479,7 @@ impl GivenOptions {
             self.or("slo", &outline.objectives.join(", "));
         }
         plan.not_imported.extend(outline.left_out);
-        plan.be_carried_out(script, outline.program).map_err(|error| UsageError::new(error.0))
+        plan.set_journey_script(script, outline.program).map_err(|error| UsageError::new(error.0))
     }
 
     /// Applies the load from the script's own options; a load or length on the command line
@@ -532,7 +532,7 @@ impl GivenOptions {
         let Some(model) = self.text("workload") else { return Ok(()) };
         let model = parse_representative(model)?;
         let open = self.first_of(&["rate", "stages"]).is_some();
-        if open && model.is_of_users() {
+        if open && model.is_per_user() {
             return Err(UsageError::new(
                 "--workload simulates users who wait for their pages and cannot be used with --rate or \
                  --stages; drop one (`loadstone workload sequence` makes a list for --urls, which goes with --rate)",
@@ -559,7 +559,7 @@ impl GivenOptions {
     /// Combines the load options with the plan's load.
     fn settle_load(&mut self, plan: &Plan) -> Result<(), UsageError> {
         if !plan.scenarios.is_empty() {
-            return self.refuse_beside_scenarios();
+            return self.refuse_with_scenarios();
         }
         let users = self.has("connections");
         let rate = self.has("rate");
@@ -602,7 +602,7 @@ impl GivenOptions {
     }
 
     /// Refuses load options for a plan with scenarios: each scenario has its own load.
-    fn refuse_beside_scenarios(&self) -> Result<(), UsageError> {
+    fn refuse_with_scenarios(&self) -> Result<(), UsageError> {
         let Some(option) = self.first_of(LOAD_OPTIONS) else { return Ok(()) };
         let option = label(option);
         Err(UsageError::new(format!(
@@ -636,7 +636,7 @@ const STREAMS_OPEN: u32 = 100;
 
 impl GivenOptions {
     /// Drops the options of other HTTP versions: each of two compared versions has its own.
-    pub(super) fn keep_to(&mut self, version: HttpVersion) {
+    pub(super) fn keep_version(&mut self, version: HttpVersion) {
         if version.has_streams() {
             self.leave_out(&["pipeline"]);
         } else {

@@ -1,7 +1,7 @@
 //! The options of `check`.
 
 use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
-use super::outputs::each_its_own;
+use super::outputs::check_distinct_files;
 use super::{Sink, UsageError, parse};
 use clap::Args;
 use plan::check::Given;
@@ -107,7 +107,7 @@ impl CheckArgs {
                 units::quoted(url)
             )));
         }
-        each_its_own(&[
+        check_distinct_files(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
             ("--junit", self.junit.as_ref()),
         ])

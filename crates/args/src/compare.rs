@@ -305,7 +305,7 @@ impl CompareArgs {
             let mut common = self.common.clone();
             let junit = common.output.junit.take();
             common.given.put("http", parse::name_of(version));
-            common.given.keep_to(version);
+            common.given.keep_version(version);
             let (mut plan, mut results) =
                 common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;
             refuse_until_sure(&plan, EARLY)?;

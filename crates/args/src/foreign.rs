@@ -20,7 +20,7 @@ pub fn hint(error: &clap::Error, argv: &[OsString]) -> Option<String> {
         .or_else(|| one_hyphen(command, words))
         .or_else(|| unknown(command, error))
         .or_else(|| own_letter(command, error, words))
-        .or_else(|| Some(value_apart(command, words).filter(|_| is_surplus(error))?.1))
+        .or_else(|| Some(separate_value(command, words).filter(|_| is_surplus_word(error))?.1))
         .or_else(|| several_urls(command, error))
 }
 
@@ -63,7 +63,7 @@ fn edits(one: &str, other: &str) -> usize {
 /// Returns a hint for a second URL where one is expected.
 fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
-    if !is_surplus(error) || !takes(command, "--urls") {
+    if !is_surplus_word(error) || !takes(command, "--urls") {
         return None;
     }
     Some(format!(
@@ -79,12 +79,12 @@ pub fn meant_as_value(text: &str, argv: &[OsString]) -> Option<String> {
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let (command, words) = words.split_first()?;
     let words = words.split(|word| word == "--").next().unwrap_or_default();
-    let (word, hint) = value_apart(command, words)?;
+    let (word, hint) = separate_value(command, words)?;
     text.contains(&format!("{} is not a URL", units::quoted(&word))).then_some(hint)
 }
 
 /// Returns whether the error is about a surplus word that is not an option.
-fn is_surplus(error: &clap::Error) -> bool {
+fn is_surplus_word(error: &clap::Error) -> bool {
     let word = error.get(ContextKind::InvalidArg);
     error.kind() == ErrorKind::UnknownArgument
         && matches!(word, Some(ContextValue::String(word)) if !word.starts_with('-'))
@@ -92,7 +92,7 @@ fn is_surplus(error: &clap::Error) -> bool {
 
 /// Returns the word after an option whose optional value requires an equals sign, with a hint. A
 /// URL after such an option is positional.
-fn value_apart(command: &str, words: &[String]) -> Option<(String, String)> {
+fn separate_value(command: &str, words: &[String]) -> Option<(String, String)> {
     let cli = Cli::command();
     let options = cli.find_subcommand(command)?;
     let apart = |option: &str| {

@@ -120,7 +120,7 @@ impl GateArgs {
     /// Fails for a budget without bounds, a comparison that cannot be judged block by block, or a
     /// figure that only a gate has.
     pub(super) fn check(&self, gated: &Gated<'_>) -> Result<(), UsageError> {
-        let cpu = gated.bounds.iter().any(FailIf::is_of_cpu);
+        let cpu = gated.bounds.iter().any(FailIf::is_cpu_time);
         let needs_budget = gated.bounds.iter().find(|bound| bound.needs_budget());
         for (given, text) in [
             (

@@ -1,7 +1,7 @@
 //! Checks the commands and options named in README.md and the guide with the parser: printed
 //! commands must be accepted.
 
-use super::{Cli, spelt_out};
+use super::{Cli, with_command};
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, Parser};
 use std::collections::BTreeSet;
@@ -129,7 +129,7 @@ fn fault(argv: Vec<OsString>) -> Option<String> {
     if starts_a_face(&argv) {
         return None;
     }
-    match Cli::try_parse_from(spelt_out(argv)) {
+    match Cli::try_parse_from(with_command(argv)) {
         Ok(_) => None,
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,

@@ -65,17 +65,19 @@ pub use pages::{completions, man_page};
 pub use proxy::use_environment;
 pub use ramp::{RampArgs, RampTarget, RampTask};
 pub use record::RecordArgs;
-pub use recorded::{set_login, set_manner, set_targets};
+pub use recorded::{apply_request_options, set_login, set_targets};
 pub use report::{BenchmarkName, ReportArgs};
 pub use run::RunArgs;
 pub use runs::{HistoryArgs, ListArgs, RunsArgs, RunsTask, ShowArgs};
 pub use session::files::Sink;
-pub use short::spelt_out;
+pub use short::with_command;
 pub use site::{NormTask, SiteArgs, SiteTask};
 pub use small::{CalibrateArgs, DemoArgs, DemoScene};
 pub use store::StoreArgs;
 pub use survey::SurveyArgs;
-pub use torture::{TortureArgs, TortureAsk, TortureDiff, TortureOutputs, TortureWhat, beside_plan};
+pub use torture::{
+    TortureArgs, TortureAsk, TortureDiff, TortureOutputs, TortureWhat, background_plan,
+};
 pub use torture_again::{AgainArgs, ChainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 pub use torture_safety::{AuditCommand, ProveArgs, TortureSafety};
 pub use torture_server::{Sut, TortureServer};

@@ -1,6 +1,6 @@
 //! The options of `once`.
 
-use super::apply::leave_version_open;
+use super::apply::negotiate_version;
 use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::{Disk, Outputs, UsageError};
 use clap::Args;
@@ -57,7 +57,7 @@ impl OnceArgs {
         let proxy_open = !self.request.has("proxy");
         let version_open = !self.request.has("http");
         if version_open {
-            leave_version_open(&mut plan);
+            negotiate_version(&mut plan);
         }
         Ok((plan, Outputs { version_open, proxy_open, ..Outputs::default() }))
     }

@@ -9,7 +9,7 @@ use store::StorePlace;
 ///
 /// # Errors
 /// Fails for conflicting options, or names that are not files.
-pub(crate) fn each_its_own(options: &[(&str, Option<&PathBuf>)]) -> Result<(), UsageError> {
+pub(crate) fn check_distinct_files(options: &[(&str, Option<&PathBuf>)]) -> Result<(), UsageError> {
     let mut files: Vec<(&str, &PathBuf)> = Vec::new();
     for (option, path) in options {
         let Some(path) = path else { continue };
@@ -76,7 +76,7 @@ pub struct Outputs {
 impl Outputs {
     /// Checks that no two results share a file, and that only JSON goes to standard output.
     pub fn check(&self) -> Result<(), UsageError> {
-        each_its_own(&[
+        check_distinct_files(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
             ("--csv", self.csv.as_ref()),
             ("--hdr", self.hdr.as_ref()),

@@ -235,7 +235,7 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        crate::apply::leave_version_open(&mut plan);
+        crate::apply::negotiate_version(&mut plan);
         let note = apply(&mut plan, true, &lookup).map_err(|error| error.to_string())?;
         Ok((plan, note))
     }

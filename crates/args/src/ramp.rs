@@ -226,7 +226,7 @@ impl RampArgs {
                 return Err(UsageError::new(text));
             }
         }
-        self.refuse_beside_vary()?;
+        self.refuse_with_vary()?;
         match self.targets.len() {
             count if count > TARGETS_MAX => Err(UsageError::new(format!(
                 "a ramp measures at most {TARGETS_MAX} targets, and there are {count}; omit some"
@@ -236,7 +236,7 @@ impl RampArgs {
     }
 
     /// Refuses options without effect when the path varies and the load is constant.
-    fn refuse_beside_vary(&self) -> Result<(), UsageError> {
+    fn refuse_with_vary(&self) -> Result<(), UsageError> {
         let steps = &self.steps;
         if steps.vary.is_none() {
             return Ok(());
@@ -273,7 +273,7 @@ impl RampArgs {
             let listed = self.common.given.has("urls");
             return if listed { Ok(vec![(None, None)]) } else { Err(no_target()) };
         }
-        if let Some(range) = self.targets.iter().find(|text| is_a_load(text)) {
+        if let Some(range) = self.targets.iter().find(|text| is_load_range(text)) {
             return Err(UsageError::new(format!(
                 "{} is not a URL; a ramp takes its loads as --from and --to",
                 units::quoted(range)
@@ -451,7 +451,7 @@ pub(super) fn label_of(text: &str) -> Option<(&str, &str)> {
 
 /// Returns whether the text is a number or a range instead of a URL, as in `--users 1..4`:
 /// `--users` takes no value.
-fn is_a_load(text: &str) -> bool {
+fn is_load_range(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
         && text.trim_end_matches("/s").chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'))
         && text.chars().filter(|c| *c == '.').count() < 3

@@ -18,7 +18,7 @@ pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageE
     let mut plan = Plan::for_targets(Vec::new());
     let requests: Vec<&Recorded> = curl.requests.iter().collect();
     set_targets(&mut plan, &requests);
-    set_manner(&mut plan, &curl);
+    apply_request_options(&mut plan, &curl);
     set_login(&mut plan, &curl).map_err(|why| UsageError::new(format!("--curl: {why}")))?;
     Ok(plan)
 }
@@ -59,7 +59,7 @@ pub fn set_login(plan: &mut Plan, curl: &Curl) -> Result<(), String> {
 }
 
 /// Applies the other request options of a command.
-pub fn set_manner(plan: &mut Plan, curl: &Curl) {
+pub fn apply_request_options(plan: &mut Plan, curl: &Curl) {
     let request = &mut plan.request;
     match curl.version {
         None => {}

@@ -195,7 +195,7 @@ impl ShowArgs {
             (Some(Sink::Stdout), Some(Sink::Stdout)) => Err(UsageError::new(
                 "--json - and --csv - both need standard output for themselves; give one a file",
             )),
-            (json, csv) => super::outputs::each_its_own(&[
+            (json, csv) => super::outputs::check_distinct_files(&[
                 ("--json", json.as_ref().and_then(Sink::file)),
                 ("--csv", csv.as_ref().and_then(Sink::file)),
             ]),

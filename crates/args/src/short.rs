@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use std::ffi::{OsStr, OsString};
 
 /// Adds the omitted command to the words; `argv[0]` is the program.
-pub fn spelt_out(mut argv: Vec<OsString>) -> Vec<OsString> {
+pub fn with_command(mut argv: Vec<OsString>) -> Vec<OsString> {
     let Some(first) = argv.get(1) else { return argv };
     if first == "help" {
         argv.remove(1);
@@ -55,7 +55,7 @@ mod tests {
             ("loadstone --version", "loadstone --version"),
         ] {
             let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(spelt_out(words(typed)), words(meant), "{typed}");
+            assert_eq!(with_command(words(typed)), words(meant), "{typed}");
         }
     }
 }

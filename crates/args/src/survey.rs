@@ -1,6 +1,6 @@
 //! The options of `survey`.
 
-use super::outputs::each_its_own;
+use super::outputs::check_distinct_files;
 use super::{Sink, UsageError, parse};
 use clap::Args;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ impl SurveyArgs {
                 "--json - and --csv - both write to standard output; give a file to one of them",
             ));
         }
-        each_its_own(&[
+        check_distinct_files(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
             ("--csv", self.csv.as_ref().and_then(Sink::file)),
             ("--html", self.html.as_ref()),

@@ -785,7 +785,7 @@ fn the_background_load_uses_the_cases_protocol() {
             unreachable!()
         };
         let url = if expected == HttpVersion::Http3 { "https://h/" } else { URL };
-        let made = beside_plan(&args, &url.parse().unwrap(), &files()).unwrap();
+        let made = background_plan(&args, &url.parse().unwrap(), &files()).unwrap();
         assert_eq!(made.unwrap().0.request.version, expected, "{:?}", args.what);
     }
 }

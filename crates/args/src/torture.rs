@@ -1,7 +1,7 @@
 //! The options of `torture`.
 
 use super::options::{Insecure, SHARED, SharedOptions, SharedRow, SharedRows};
-use super::outputs::each_its_own;
+use super::outputs::check_distinct_files;
 use super::store::StoreArgs;
 use super::torture_again::{ChainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 use super::torture_overload::TortureOverload;
@@ -271,7 +271,7 @@ const BACKGROUND_TIMEOUT: Nanos = Nanos::from_secs(2);
 ///
 /// # Errors
 /// Fails for an invalid plan or rate.
-pub fn beside_plan(
+pub fn background_plan(
     args: &TortureArgs,
     url: &Url,
     files: &dyn FileSource,
@@ -344,7 +344,7 @@ impl TortureOutputs {
     /// # Errors
     /// Fails with the conflicting options.
     pub fn check(&self) -> Result<(), UsageError> {
-        each_its_own(&[
+        check_distinct_files(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
             ("--html", self.html.as_ref()),
             ("--junit", self.junit.as_ref()),
@@ -415,7 +415,7 @@ impl TortureDiff {
     /// # Errors
     /// Fails with the conflicting options.
     pub fn check(&self) -> Result<(), UsageError> {
-        each_its_own(&[
+        check_distinct_files(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
             ("--md", self.md.as_ref()),
         ])

@@ -17,7 +17,7 @@ const RATES: [f64; 4] = [1_000.0, 5_000.0, 20_000.0, 50_000.0];
 
 pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
     // this measurement is not judged by earlier results
-    let env = Arc::new(Env::uncalibrated());
+    let env = Arc::new(Env::without_calibration());
     let environment = &env.environment;
     let site = SiteProcess::start(&["--null"])?;
     let run = |load: Load, calls: Option<u32>| -> Result<RunReport, Failure> {
@@ -41,7 +41,8 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
     }
     let runs = [&busy, &alone, &opening].into_iter().chain(&paced);
     let doubts = doubts(&runs.map(|run| &run.verdict).collect::<Vec<_>>());
-    let punctuality = RATES.iter().zip(&paced).map(|(rate, run)| punctual(*rate, run)).collect();
+    let punctuality =
+        RATES.iter().zip(&paced).map(|(rate, run)| measure_punctuality(*rate, run)).collect();
     let per_s = |run: &RunReport| {
         run.measurement.total.in_window as f64 / run.measurement.window.as_secs_f64()
     };
@@ -149,7 +150,7 @@ fn open(rate: f64) -> Load {
     Load::Open { arrivals, session: None, connections_max: None, queue_max: None }
 }
 
-fn punctual(rate: f64, run: &RunReport) -> Punctuality {
+fn measure_punctuality(rate: f64, run: &RunReport) -> Punctuality {
     let total = &run.measurement.total;
     let lag = total.lag.summary();
     Punctuality {

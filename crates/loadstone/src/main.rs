@@ -37,9 +37,9 @@ use std::sync::Arc;
 
 fn main() -> ExitCode {
     if let Some(wanted) = face::wanted(std::env::args_os()) {
-        return face::wear(&wanted);
+        return face::run_face(&wanted);
     }
-    let argv = args::spelt_out(std::env::args_os().collect());
+    let argv = args::with_command(std::env::args_os().collect());
     if argv.len() == 1 {
         write!(std::io::stderr(), "{}", args::FIRST_STEPS).ok();
         return Code::Usage.into();
@@ -161,7 +161,7 @@ fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
 
 /// Lists the parts of scripts that these plans do not have, each once, for commands whose report
 /// does not.
-fn say_not_imported<'p>(plans: impl IntoIterator<Item = &'p plan::Plan>) {
+fn print_not_imported<'p>(plans: impl IntoIterator<Item = &'p plan::Plan>) {
     let mut known = BTreeSet::new();
     let parts = plans.into_iter().flat_map(|plan| &plan.not_imported);
     for part in parts.filter(|part| known.insert(part.as_str())) {

@@ -35,7 +35,7 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
         Post::open().map_err(|error| Failure::usage(format!("cannot catch signals: {error}")))?;
     let far = if args.server.is_some() { FarEnd::New } else { FarEnd::Here };
     if far == FarEnd::New {
-        netpath::become_able()?;
+        netpath::enable_namespaces()?;
     }
     let path = NetPath::open(&PathRequest {
         population: Population::of(spec.clone()),
@@ -57,7 +57,9 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
         netpath::end(&mut server, SERVER_PATIENCE).ok();
     }
     match facts {
-        Ok(Some(facts)) if !args.quiet => tell(&facts).iter().for_each(|line| crate::say(line)),
+        Ok(Some(facts)) if !args.quiet => {
+            path_lines(&facts).iter().for_each(|line| crate::say(line))
+        }
         Ok(_) => {}
         Err(trouble) => crate::say(&trouble.to_string()),
     }
@@ -132,7 +134,7 @@ fn attend(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, Fai
 }
 
 /// Formats the facts of a path as lines.
-pub(crate) fn tell(facts: &PathFacts) -> Vec<String> {
+pub(crate) fn path_lines(facts: &PathFacts) -> Vec<String> {
     let mut lines = vec![format!(
         "path {}, seed {}, {} packets in {}",
         facts.spec,
@@ -177,7 +179,7 @@ fn list_profiles() -> Result<Code, Failure> {
 }
 
 fn check() -> Result<Code, Failure> {
-    netpath::become_able()?;
+    netpath::enable_namespaces()?;
     let lines = netpath::check()?;
     let good = lines.iter().all(|line| line.good);
     let mut text = String::new();

@@ -19,7 +19,7 @@ pub(crate) fn once(args: &OnceArgs) -> Result<Code, Failure> {
     crate::use_proxy(&mut plan, &outputs)?;
     let mut ways = Vec::new();
     if plan.request.version == HttpVersion::Auto || plan.connection.proxy.is_some() {
-        let env = Arc::new(Env::uncalibrated());
+        let env = Arc::new(Env::without_calibration());
         let mut session = Session::open(&plan, "", &env).map_err(Failure::from_run)?;
         session.negotiate()?;
         plan = (**session.plan()).clone();
@@ -82,7 +82,7 @@ fn shown(plan: &Plan, template: &Template, heard: &Heard) -> String {
         Ok(reply) => text += &answer(reply, &secrets),
         Err(trouble) => {
             text += &format!("no response: {}\n", safe(&trouble.text));
-            text += &trouble.way_out.map_or(String::new(), |fix| format!("{fix}\n"));
+            text += &trouble.fix_text.map_or(String::new(), |fix| format!("{fix}\n"));
         }
     }
     if heard.connected {

@@ -29,7 +29,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         Some(wanted) => wanted,
         None => of_one_kind(load(args)?)?,
     };
-    let wanted = one_picture(wanted, args)?;
+    let wanted = check_comparable_results(wanted, args)?;
     if let Some(benchmark) = args.benchmark {
         return wanted.as_benchmark(benchmark);
     }
@@ -144,7 +144,10 @@ pub(crate) fn of_one_kind(stored: Vec<(String, Stored)>) -> Result<ShownResults,
 }
 
 /// Refuses results that cannot be shown side by side.
-fn one_picture(wanted: ShownResults, args: &ReportArgs) -> Result<ShownResults, Failure> {
+fn check_comparable_results(
+    wanted: ShownResults,
+    args: &ReportArgs,
+) -> Result<ShownResults, Failure> {
     let count = match &wanted {
         ShownResults::Runs(runs) => runs.len(),
         ShownResults::Ramps(ramps) => ramps.len(),
@@ -209,7 +212,7 @@ fn list(documents: &[String]) -> String {
     }
 }
 
-/// A check has no such forms: they are empty here, and [`one_picture`] refuses them.
+/// A check has no such forms: they are empty here, and [`check_comparable_results`] refuses them.
 impl ShownResults {
     /// Prints the results with another benchmark's figures.
     fn as_benchmark(&self, name: BenchmarkName) -> Result<Code, Failure> {

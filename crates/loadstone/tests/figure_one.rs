@@ -38,7 +38,7 @@ impl Norm {
     }
 
     /// Pages touched by its ended children: no child, no page (proc(5): `cminflt`).
-    fn touched_by_children(&self) -> u64 {
+    fn child_page_faults(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let (_, after_name) = stat.rsplit_once(") ").unwrap();
         after_name.split(' ').nth(8).unwrap().parse().unwrap()
@@ -156,12 +156,12 @@ fn the_norm_site_replaces_each_of_the_four() {
         ("/process/index.html", true),
         ("/cgi/form-handler", true),
     ] {
-        let before = norm.touched_by_children();
+        let before = norm.child_page_faults();
         let url = format!("http://127.0.0.1:{}{path}{query}", norm.port);
         let json = measure(&["-c", "4", "-n", "40", &url]);
         assert_eq!(outcomes(&json), [40, 40, 0, 0, 0, 0], "{path}");
         assert_eq!(json["status"], serde_json::json!({"200": 40}), "{path}");
-        let touched = norm.touched_by_children() - before;
+        let touched = norm.child_page_faults() - before;
         let expected = if by_process { 40..=u64::MAX } else { 0..=0 };
         assert!(expected.contains(&touched), "{path}: {touched}");
         assert_eq!(json["bytes"]["body"], 40 * norm.content(&format!("{path}{query}")).len());

@@ -37,7 +37,7 @@ fn named(text: &str) -> BTreeSet<String> {
 }
 
 /// Returns whether a page may name options of another tool, as migration pages do.
-fn of_another_tool(page: &str) -> bool {
+fn is_migration_page(page: &str) -> bool {
     page.contains("/coming-from-")
 }
 
@@ -52,7 +52,7 @@ pub(super) fn compare(
     known.extend(EVERYWHERE);
     let mut described = BTreeSet::new();
     let mut faults = Vec::new();
-    for (name, text) in guide.iter().chain([other]).filter(|(name, _)| !of_another_tool(name)) {
+    for (name, text) in guide.iter().chain([other]).filter(|(name, _)| !is_migration_page(name)) {
         for line in text.lines().filter(|line| !line.contains("cargo xtask")) {
             for option in named(line) {
                 if !known.contains(option.as_str()) && !FOREIGN.contains(&option.as_str()) {

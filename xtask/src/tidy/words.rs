@@ -106,7 +106,7 @@ pub(super) fn prose(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Finds unfinished work and disabled tests.
-pub(super) fn loose_ends(tree: &Tree) -> Vec<Finding> {
+pub(super) fn unfinished_work(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, source) in tree.sources() {
         for (line, mark) in source.marks() {

@@ -211,7 +211,7 @@ pub struct TlsError {
     /// The library's message, for the log.
     pub text: String,
     /// Hint, if more is known than the class: a sentence.
-    pub way_out: Option<&'static str>,
+    pub fix_text: Option<&'static str>,
 }
 
 /// One TLS session without I/O: bytes in, bytes out.
@@ -304,11 +304,11 @@ pub trait TlsFactory {
     /// # Errors
     /// Fails if the name is neither a DNS name nor an address, or the factory makes no such
     /// sessions.
-    fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
+    fn exposed_keys(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
         Err(TlsError {
             class: FailureClass::Tls,
             text: format!("no session with {server_name} can export its keys here"),
-            way_out: None,
+            fix_text: None,
         })
     }
 }

@@ -153,7 +153,7 @@ impl FailureClass {
 
     /// Returns whether a complete response arrived and the class describes its fault; calls of the
     /// other classes ended without a complete response.
-    pub fn is_of_response(self) -> bool {
+    pub fn has_complete_response(self) -> bool {
         use FailureClass::{
             Body, Capture, Differs, Encoding, Expectation, GrpcStatus, Length, OtherTarget,
             Redirects, Script, Status, StreamFailed,

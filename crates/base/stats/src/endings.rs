@@ -17,7 +17,7 @@ pub struct Endings {
     /// Responses with any other status.
     pub other_statuses: u64,
     /// (class, calls), in order of the class. Calls with a response are among the statuses too: see
-    /// [`FailureClass::is_of_response`].
+    /// [`FailureClass::has_complete_response`].
     pub failures: Vec<(FailureClass, u64)>,
 }
 

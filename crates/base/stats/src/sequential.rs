@@ -62,7 +62,7 @@ impl Sequence {
         // swapping the labels of this block leaves both parts of the scale as they are
         let unit = (1.0 / block.before.len() as f64 + 1.0 / block.after.len() as f64).sqrt();
         let runs = MAD * median(&self.within).unwrap_or(0.0) * unit;
-        let scale = runs.max(self.past_spread()).max(SCALE_MIN);
+        let scale = runs.max(self.differences_deviation()).max(SCALE_MIN);
         self.steps.push((difference, scale));
     }
 
@@ -139,7 +139,7 @@ impl Sequence {
         self.steps.iter().map(|(difference, _)| *difference).collect()
     }
 
-    fn past_spread(&self) -> f64 {
+    fn differences_deviation(&self) -> f64 {
         if self.steps.len() < PAST_MIN { 0.0 } else { deviation(&self.differences()) }
     }
 }

@@ -52,6 +52,7 @@ pub struct Session {
     fields: Vec<ng::nghttp2_nv>,
     fields_of: Option<Arc<[u8]>>,
     /// Memory for fields of responses, at most [`SPARES_MAX`].
+    #[expect(clippy::vec_box, reason = "the boxes move to streams and back")]
     spare: Vec<Box<KeptFields>>,
 }
 

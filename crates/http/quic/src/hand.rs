@@ -200,7 +200,7 @@ impl Hand {
             now,
         };
         hand.spaces[0].keys = Some(hand.session.initial_keys(&first_to, Side::Client));
-        hand.shake_hands();
+        hand.advance_handshake();
         if hand.shaking.shake.is(EARLY) {
             hand.begin_early();
         }

@@ -471,22 +471,22 @@ impl<I: Io> Quic<I> {
 
     /// Postpones replies to received data until the next wait, so that they are sent together with
     /// what the worker writes.
-    fn owe(&mut self, slot: Slot) {
+    fn postpone_replies(&mut self, slot: Slot) {
         let lane = &mut self.lanes[slot as usize];
         if let Some(link) = lane.link()
-            && link.owe()
+            && link.postpone_replies()
         {
             self.heard.push((slot, lane.generation));
         }
     }
 
     /// Sends the pending replies to data received before the worker's last turn.
-    fn pay(&mut self) {
+    fn send_postponed_replies(&mut self) {
         let mut heard = std::mem::take(&mut self.heard);
         heard.retain(|&(slot, generation)| {
             let lane = &mut self.lanes[slot as usize];
             let current = lane.generation == generation;
-            match lane.link().filter(|_| current).map(QuicLink::pay) {
+            match lane.link().filter(|_| current).map(QuicLink::send_postponed_replies) {
                 Some(Debt::Due) => self.advance(slot),
                 Some(Debt::NextTime) => return true,
                 Some(Debt::Paid) | None => {}
@@ -630,7 +630,7 @@ impl<I: Io> Io for Quic<I> {
         }
         self.gather(slot, buffer.len());
         self.follow(slot);
-        self.owe(slot);
+        self.postpone_replies(slot);
         let lane = &mut self.lanes[slot as usize];
         let (generation, Some(link)) = (lane.generation, lane.link()) else {
             return Err(IoError::WouldBlock);
@@ -688,7 +688,7 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
-        self.pay();
+        self.send_postponed_replies();
         let alarm = self.alarms.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);
         let until = if self.news.is_empty() { until.min(alarm) } else { Nanos::ZERO };
         self.io.wait(until, ready);

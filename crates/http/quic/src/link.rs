@@ -179,7 +179,7 @@ impl QuicLink {
 
     /// Handles received data. The worker has one turn to write in response, and one more if it must
     /// first be notified that it may write. Returns whether no reply was pending before.
-    pub(crate) fn owe(&mut self) -> bool {
+    pub(crate) fn postpone_replies(&mut self) -> bool {
         let turns = if self.is_established && !self.greeted { 2 } else { 1 };
         let owed = self.owes;
         self.owes = owed.max(turns);
@@ -187,7 +187,7 @@ impl QuicLink {
     }
 
     /// Handles the start of a wait; returns whether pending replies are due.
-    pub(crate) fn pay(&mut self) -> Debt {
+    pub(crate) fn send_postponed_replies(&mut self) -> Debt {
         match self.owes {
             0 => Debt::Paid,
             1 => Debt::Due,
@@ -228,7 +228,7 @@ impl QuicLink {
     /// connection is closed.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
         if let Some(loss) = &self.loss {
-            return loss.unless_orderly(()).and(Err(IoError::Failed(FailureClass::ClosedEarly)));
+            return loss.after_close(()).and(Err(IoError::Failed(FailureClass::ClosedEarly)));
         }
         if !self.is_established {
             if !self.may_be_early || !self.connection.has_0rtt() {
@@ -452,7 +452,7 @@ impl QuicLink {
         let count = if hold { 0 } else { self.inbox.read(buffer) };
         if count == 0 {
             return match &self.loss {
-                Some(loss) => loss.unless_orderly(0),
+                Some(loss) => loss.after_close(0),
                 None => Err(IoError::WouldBlock),
             };
         }
@@ -476,7 +476,7 @@ impl QuicLink {
             let Some(event) = self.connection.poll() else { break };
             match event {
                 Event::Connected => {
-                    self.stand(now);
+                    self.complete_handshake(now);
                     news.writable = true;
                     let allowed = allowed(&self.connection);
                     streams::put_code(self.inbox.pieces(), PieceKind::Allowed, 0, Some(allowed));
@@ -505,7 +505,7 @@ impl QuicLink {
     }
 
     /// Handles the end of the handshake.
-    fn stand(&mut self, now: Nanos) {
+    fn complete_handshake(&mut self, now: Nanos) {
         self.is_established = true;
         self.settle_early();
         if let Some(moving) = &mut self.migration {

@@ -57,7 +57,7 @@ impl Loss {
             }
             ConnectionError::TransportError(error) => {
                 let code = u64::from(error.code);
-                let class = if is_of_certificate(code, &error.reason) {
+                let class = if rejects_certificate(code, &error.reason) {
                     FailureClass::Certificate
                 } else if CRYPTO.contains(&code) {
                     FailureClass::Tls
@@ -119,14 +119,14 @@ impl Loss {
 
     /// Returns the result of a read from the connection: `orderly` after an orderly close,
     /// otherwise the failure.
-    pub(crate) fn unless_orderly<T>(&self, orderly: T) -> Result<T, IoError> {
+    pub(crate) fn after_close<T>(&self, orderly: T) -> Result<T, IoError> {
         self.class.map_or(Ok(orderly), |class| Err(IoError::Failed(class)))
     }
 }
 
 /// Returns whether the code means that our side rejects the peer's certificate. A bad signature has
 /// an alert with other causes too (51, decrypt_error): then the text of the TLS library decides.
-fn is_of_certificate(code: u64, reason: &str) -> bool {
+fn rejects_certificate(code: u64, reason: &str) -> bool {
     CERTIFICATE.contains(&code)
         || CRYPTO.contains(&code) && reason.starts_with("invalid peer certificate")
 }

@@ -220,7 +220,7 @@ impl<I: Io> Tunnels<I> {
     }
 
     /// Places tunnels that must move.
-    fn rehome(&mut self) {
+    fn relocate_tunnels(&mut self) {
         while let Some(slot) = self.homeless.pop() {
             if let Err(error) = self.place(slot) {
                 self.end(slot, TunnelEnd::Failed(class_of(error)), None);
@@ -459,7 +459,7 @@ impl<I: Io> Io for Tunnels<I> {
             return self.open_direct(slot, peer, options);
         }
         self.place(slot)?;
-        self.rehome();
+        self.relocate_tunnels();
         Ok(())
     }
 
@@ -517,7 +517,7 @@ impl<I: Io> Io for Tunnels<I> {
         if let Some(tunnel) = self.tunnel(slot) {
             *tunnel = TunnelEndpoint::default();
         }
-        self.rehome();
+        self.relocate_tunnels();
     }
 
     fn shut(&mut self, slot: Slot) {
@@ -592,7 +592,7 @@ impl<I: Io> Io for Tunnels<I> {
         for index in readable {
             self.receive(index);
         }
-        self.rehome();
+        self.relocate_tunnels();
         for slot in std::mem::take(&mut self.news) {
             if let Some(tunnel) = self.tunnels.get_mut(slot as usize) {
                 ready.extend(tunnel.take_ready(slot));

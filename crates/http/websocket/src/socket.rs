@@ -258,7 +258,7 @@ impl WebSocket {
                 }
             };
             let at = input.len() - rest.len();
-            if let Some(received) = self.take_at_once(&frame, rest, at) {
+            if let Some(received) = self.take_single_frame(&frame, rest, at) {
                 return received;
             }
             let wanted = frame.header.length - frame.taken;
@@ -343,7 +343,7 @@ impl WebSocket {
     /// Returns a complete message in one frame, if all of it is in the input and not compressed: no
     /// copy is needed.
     #[inline]
-    fn take_at_once(
+    fn take_single_frame(
         &mut self,
         frame: &Open,
         rest: &[u8],

@@ -45,7 +45,7 @@ const CHECK_INTERVAL: Nanos = Nanos::from_millis(50);
 ///
 /// # Errors
 /// Fails with the first invalid step: line, step and reason.
-pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
+pub fn check_sendable(plan: &CheckPlan) -> Result<(), String> {
     for step in &plan.steps {
         let asks: Vec<&Ask> = match &step.action {
             Action::Ask(ask) => vec![ask],
@@ -53,7 +53,7 @@ pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
             Action::File { .. } | Action::Folder { .. } => Vec::new(),
         };
         for ask in asks {
-            prepare::rehearse(plan, ask)
+            prepare::check_sendable(plan, ask)
                 .map_err(|why| format!("line {}: step {:?}: {why}", step.line, step.name))?;
         }
     }
@@ -188,7 +188,7 @@ impl Runner<'_> {
             Some((_, heard)) if self.unmet(ask, &heard) => {
                 let trouble = heard.result.err();
                 self.unreachable =
-                    Some(trouble.as_ref().map(Trouble::with_common_way_out).unwrap_or_default());
+                    Some(trouble.as_ref().map(Trouble::with_common_fix).unwrap_or_default());
                 let text = trouble.map(|trouble| trouble.text).unwrap_or_default();
                 Round::plain(Some(Difference::new("connection", "one", text)))
             }
@@ -266,7 +266,7 @@ impl Runner<'_> {
         if !self.met
             && let Some(trouble) = heard.iter().find_map(|(_, heard)| heard.result.as_ref().err())
         {
-            self.unreachable = Some(trouble.with_common_way_out());
+            self.unreachable = Some(trouble.with_common_fix());
         }
         let mut members = Vec::new();
         for ((name, ask), (sent, heard)) in group.members.iter().zip(&heard) {
@@ -276,7 +276,7 @@ impl Runner<'_> {
                 line,
                 state: State::of(round.difference),
                 took: heard.took,
-                asked: asked_of(self.plan, ask),
+                asked: request_label(self.plan, ask),
                 status: round.status,
                 members: Vec::new(),
             });
@@ -332,13 +332,13 @@ fn silence(text: String) -> Heard {
 /// Describes a step's request and its destination.
 fn asked(plan: &CheckPlan, action: &Action) -> String {
     match action {
-        Action::Ask(ask) => asked_of(plan, ask),
+        Action::Ask(ask) => request_label(plan, ask),
         Action::Together(_) => String::new(),
         Action::File { path, .. } | Action::Folder { path, .. } => path.clone(),
     }
 }
 
-fn asked_of(plan: &CheckPlan, ask: &Ask) -> String {
+fn request_label(plan: &CheckPlan, ask: &Ask) -> String {
     let url = ask.url.settled().unwrap_or_else(|| "(captured)".to_owned());
     let base = prepare::base_of(plan, ask);
     let url = prepare::locate(&base, &url).map_or(url, |(url, _)| url.to_string());

@@ -84,10 +84,10 @@ impl Storm {
     }
 
     /// Returns whether all connections must be closed now; once.
-    pub(crate) fn breaks_out(&mut self, now: Nanos) -> bool {
-        let breaks_out = !self.over && now >= self.at;
-        self.over |= breaks_out;
-        breaks_out
+    pub(crate) fn begins_storm(&mut self, now: Nanos) -> bool {
+        let begins_storm = !self.over && now >= self.at;
+        self.over |= begins_storm;
+        begins_storm
     }
 
     /// Records that the storm closed a WebSocket.
@@ -164,8 +164,8 @@ mod tests {
     fn a_storm_breaks_out_once_and_counts_returns_and_failures() {
         let mut storm = storm();
         let at = |seconds: u64| Nanos::from_secs(seconds);
-        assert_eq!((storm.next(), storm.breaks_out(at(1))), (at(2), false));
-        assert!(storm.breaks_out(at(2)) && !storm.breaks_out(at(2)));
+        assert_eq!((storm.next(), storm.begins_storm(at(1))), (at(2), false));
+        assert!(storm.begins_storm(at(2)) && !storm.begins_storm(at(2)));
         (0..2).for_each(|_| storm.lose());
         (0..2).for_each(|slot| storm.join(slot));
         storm.open(0, at(3));
@@ -187,7 +187,7 @@ mod tests {
     fn outstanding_handshakes_and_local_errors_are_no_losses() {
         let mut storm = storm();
         let now = Nanos::from_secs(2);
-        assert!(storm.breaks_out(now));
+        assert!(storm.begins_storm(now));
         storm.lose();
         (1..3).for_each(|slot| storm.spare(slot));
         // one handshake completes and another fails: neither counts as a reconnect

@@ -275,7 +275,11 @@ impl Conn {
     /// Puts one more call on the connection. An idle connection continues with the state that
     /// `take` returns; at most `depth` calls will be outstanding.
     #[inline(always)]
-    pub(crate) fn employ(&mut self, take: impl FnOnce() -> Box<Work>, depth: u32) -> Employed<'_> {
+    pub(crate) fn assign_call(
+        &mut self,
+        take: impl FnOnce() -> Box<Work>,
+        depth: u32,
+    ) -> Employed<'_> {
         self.assigned += 1;
         let work = self.work.get_or_insert_with(|| {
             let mut work = take();
@@ -314,7 +318,7 @@ impl Conn {
 
     /// Returns whether the slot still has the open connection with `generation`.
     #[inline]
-    pub(crate) fn is_still(&self, generation: u32) -> bool {
+    pub(crate) fn has_generation(&self, generation: u32) -> bool {
         self.generation == generation && self.state != ConnState::Closed
     }
 
@@ -353,7 +357,7 @@ impl Conn {
     }
 
     /// Returns whether the connection has carried its maximum number of calls.
-    pub(crate) fn is_used_up(&self, calls_max: u32) -> bool {
+    pub(crate) fn has_reached_limit(&self, calls_max: u32) -> bool {
         self.assigned >= calls_max
     }
 
@@ -367,7 +371,7 @@ impl Conn {
     }
 
     /// Returns whether the peer accepts no further calls.
-    pub(crate) fn takes_no_more(&self, depth: u32) -> bool {
+    pub(crate) fn refuses_further_calls(&self, depth: u32) -> bool {
         self.work.as_deref().is_some_and(|work| work.speaker.capacity(depth) == 0)
     }
 }
@@ -560,7 +564,7 @@ impl Conn {
     }
 
     /// Returns whether TLS negotiated a protocol other than the required one.
-    pub(crate) fn is_misled(&self, facts: Option<&TlsFacts>) -> bool {
+    pub(crate) fn has_wrong_protocol(&self, facts: Option<&TlsFacts>) -> bool {
         let demanded = self.work.as_ref().and_then(|work| work.speaker.demanded());
         demanded.is_some_and(|name| facts.is_none_or(|facts| facts.alpn != name))
     }
@@ -632,7 +636,7 @@ impl Conn {
 
     /// Keeps the setup times for the next sample, because the call that took them continues.
     #[cold]
-    pub(crate) fn give_setup_times(&mut self, times: Option<(Nanos, Option<Nanos>)>) {
+    pub(crate) fn keep_setup_times(&mut self, times: Option<(Nanos, Option<Nanos>)>) {
         if let Some(work) = self.work.as_mut().filter(|_| self.state == ConnState::Open) {
             work.setup = work.setup.or(times);
         }
@@ -751,7 +755,7 @@ impl Conn {
 
     /// Records that one of a call's several responses is complete. Returns whether more follow on
     /// this connection.
-    pub(crate) fn take_one_of_many(&mut self, call: usize, facts: &ResponseFacts) -> bool {
+    pub(crate) fn take_partial_response(&mut self, call: usize, facts: &ResponseFacts) -> bool {
         let Some(call) = self.call_mut(call) else { return false };
         if call.responses_due <= 1 || !facts.persistent {
             return false;
@@ -871,7 +875,7 @@ impl Conn {
     }
 
     /// Removes the oldest call, which a failure of the connection affects.
-    pub(crate) fn take_hit(&mut self) -> Option<Call> {
+    pub(crate) fn take_oldest_affected(&mut self) -> Option<Call> {
         self.work.as_mut()?.calls.pop_front()
     }
 

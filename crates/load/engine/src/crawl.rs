@@ -143,7 +143,7 @@ impl Walk<'_> {
             Ok(reply) => reply,
             Err(trouble) => {
                 if !self.met && trouble.class != FailureClass::Length {
-                    self.found.unreachable = Some(trouble.with_common_way_out());
+                    self.found.unreachable = Some(trouble.with_common_fix());
                 }
                 return self.broken(place, trouble.text);
             }
@@ -162,7 +162,7 @@ impl Walk<'_> {
         if is_html(&reply.head) {
             for link in links(&reply.body, &place.url) {
                 match link.usage {
-                    Use::Part if !self.plan.parts && !is_page_within(&link.element) => {}
+                    Use::Part if !self.plan.parts && !is_embedded_page(&link.element) => {}
                     // a part belongs to its page: it is at the same depth
                     Use::Part => self.note(link.url, place.depth, &place.url),
                     Use::Link | Use::Refresh => self.note(link.url, place.depth + 1, &place.url),
@@ -213,7 +213,7 @@ impl Walk<'_> {
 }
 
 /// Frames count both as parts of a page and as pages.
-fn is_page_within(element: &str) -> bool {
+fn is_embedded_page(element: &str) -> bool {
     matches!(element, "frame" | "iframe")
 }
 

@@ -99,7 +99,7 @@ impl Edges {
     }
 
     /// Returns whether the last instant at which a call may fall due has passed.
-    pub(crate) fn is_past_due(&self, now: Nanos) -> bool {
+    pub(crate) fn is_past_last_due(&self, now: Nanos) -> bool {
         now >= self.last_due
     }
 

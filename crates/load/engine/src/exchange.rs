@@ -73,7 +73,7 @@ pub struct Trouble {
     pub class: FailureClass,
     pub text: String,
     /// A hint on how to fix it.
-    pub way_out: Option<&'static str>,
+    pub fix_text: Option<&'static str>,
 }
 
 /// Most servers under test have self-signed certificates.
@@ -81,30 +81,30 @@ const TRUST: &str = "Trust its issuer with --ca FILE, or accept any certificate 
 
 impl Trouble {
     pub fn new(class: FailureClass, text: String) -> Trouble {
-        Trouble { class, text, way_out: None }
+        Trouble { class, text, fix_text: None }
     }
 
     /// Returns the error text with a hint.
-    pub fn with_way_out(&self) -> String {
+    pub fn with_fix(&self) -> String {
         let untrusted = self.class == FailureClass::Certificate;
-        match self.way_out.or(untrusted.then_some(TRUST)) {
-            Some(way_out) => format!("{}. {way_out}", self.text),
+        match self.fix_text.or(untrusted.then_some(TRUST)) {
+            Some(fix_text) => format!("{}. {fix_text}", self.text),
             None => self.text.clone(),
         }
     }
 
     /// Returns the error text with the hint for callers whose only TLS options are --ca and
     /// --insecure.
-    pub fn with_common_way_out(&self) -> String {
+    pub fn with_common_fix(&self) -> String {
         let of_tls = matches!(self.class, FailureClass::Tls | FailureClass::Certificate);
-        let way_out = self.way_out.filter(|_| !of_tls);
-        Trouble { way_out, ..self.clone() }.with_way_out()
+        let fix_text = self.fix_text.filter(|_| !of_tls);
+        Trouble { fix_text, ..self.clone() }.with_fix()
     }
 }
 
 impl From<TlsError> for Trouble {
-    fn from(TlsError { class, text, way_out }: TlsError) -> Trouble {
-        Trouble { class, text, way_out }
+    fn from(TlsError { class, text, fix_text }: TlsError) -> Trouble {
+        Trouble { class, text, fix_text }
     }
 }
 
@@ -382,7 +382,7 @@ impl<'t> Exchange<'t> {
         self.released = Some(io.now());
         for line in self.lines.iter_mut().filter(|line| line.stage == Stage::Ready) {
             if line.request.message.is_handshake() {
-                line.part_in_peace(io.now());
+                line.close_after_handshake(io.now());
                 continue;
             }
             line.stage = Stage::Asked;
@@ -578,8 +578,8 @@ impl Line {
                 | FailureClass::Unreachable
                 | FailureClass::Protocol
         );
-        let way_out = self.request.message.unmet_way_out().filter(|_| unmet);
-        self.end_with(Trouble { class, text, way_out }, now);
+        let fix_text = self.request.message.unconnected_fix().filter(|_| unmet);
+        self.end_with(Trouble { class, text, fix_text }, now);
     }
 
     fn end_with(&mut self, trouble: Trouble, now: Nanos) {
@@ -721,7 +721,7 @@ impl Line {
     }
 
     /// Closes after a handshake without a request, so that the server does not see an error.
-    fn part_in_peace(&mut self, now: Nanos) {
+    fn close_after_handshake(&mut self, now: Nanos) {
         if let Some(session) = &mut self.session {
             session.close();
         }
@@ -749,7 +749,7 @@ impl Line {
                 }
                 self.plain = input[used..].to_vec();
                 let long = self.unkept + self.body.len() > BODY_MAX;
-                self.let_go_of_body();
+                self.truncate_body();
                 if done {
                     self.whole(now);
                 } else if long && self.limits.body_kept.is_some() {
@@ -772,7 +772,7 @@ impl Line {
     }
 
     /// Truncates the body to the limits.
-    fn let_go_of_body(&mut self) {
+    fn truncate_body(&mut self) {
         let kept = self.limits.body_kept.unwrap_or(usize::MAX);
         self.unkept += self.body.len().saturating_sub(kept);
         self.body.truncate(kept);

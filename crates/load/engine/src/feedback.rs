@@ -134,14 +134,14 @@ impl Feedback {
     pub(crate) fn attend_by_script(&mut self, script: Box<dyn Script>) {
         let mut scripted = Box::new(Scripted::new(script));
         if scripted.makes_pauses() && matches!(self.source, Source::Closed { .. }) {
-            self.people.put_off(|_| scripted.pause());
+            self.people.postpone(|_| scripted.pause());
         }
         self.script = Some(scripted);
         self.attended = true;
     }
 
     /// Lets a guide lead the users from now on.
-    pub(crate) fn attend_by_guide(&mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) {
+    pub(crate) fn set_guide(&mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) {
         let guided = Guided::new(guide, directory, &mut self.people, self.setup.start);
         self.guided = Some(Box::new(guided));
         self.attended = true;
@@ -193,7 +193,7 @@ impl Feedback {
                     guided.begin(user, person, arrival.intended);
                     1
                 }
-                (None, true) => self.fallen_due(user, arrival.intended),
+                (None, true) => self.take_due_calls(user, arrival.intended),
                 (None, false) => self.step(user).0,
             };
             return Some(Arrived::Session { user, count, intended: arrival.intended });
@@ -208,12 +208,12 @@ impl Feedback {
         let (at, user, count) = self.people.pop_due_user(until)?;
         // without an end of the sessions the run is being stopped, and no further instant is needed
         let paced = self.pace.is_some() && until != Nanos::NEVER;
-        Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
+        Some((at, user, if paced { self.take_due_calls(user, at) } else { count }))
     }
 
     /// Returns how many calls of a session with a clock schedule may be sent at `now`, limited by
     /// its connection, and records its next instant.
-    fn fallen_due(&mut self, user: u32, now: Nanos) -> u32 {
+    fn take_due_calls(&mut self, user: u32, now: Nanos) -> u32 {
         let Some(pace) = &self.pace else { return 0 };
         let person = &mut self.people.users[user as usize];
         let all = match person.left {
@@ -464,7 +464,7 @@ impl Feedback {
                 self.people.think(now + least, user, 0);
                 return Next::Later(now + least);
             }
-            return match self.fallen_due(user, now) {
+            return match self.take_due_calls(user, now) {
                 0 => Next::Nothing,
                 count => Next::Now(count),
             };
@@ -801,7 +801,7 @@ impl Feedback {
 
     /// Returns whether a guide is notified of each call's end.
     pub(crate) fn is_attended_to_the_end(&self) -> bool {
-        self.guided.as_ref().is_some_and(|guided| guided.attends_to_each())
+        self.guided.as_ref().is_some_and(|guided| guided.sees_every_response())
     }
 
     /// Returns whether the run ends with the last user.

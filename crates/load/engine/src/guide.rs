@@ -47,7 +47,7 @@ pub(crate) struct Guided {
     head: Vec<u8>,
     body: Vec<u8>,
     keeps_bodies: bool,
-    attends_to_each: bool,
+    sees_every_response: bool,
     ends_with_its_users: bool,
     /// Instants at which a guide with simultaneous calls is queried, by row of the user. `None` if
     /// users make one call at a time.
@@ -93,10 +93,10 @@ impl Guided {
                 user.left = 0;
             }
         }
-        people.put_off(|row| waits.get(row as usize).copied().unwrap_or(Nanos::ZERO));
+        people.postpone(|row| waits.get(row as usize).copied().unwrap_or(Nanos::ZERO));
         Guided {
             keeps_bodies: guide.keeps_bodies(),
-            attends_to_each: guide.attends_to_each(),
+            sees_every_response: guide.sees_every_response(),
             ends_with_its_users: guide.ends_with_its_users(),
             guide,
             alarms,
@@ -113,8 +113,8 @@ impl Guided {
         self.keeps_bodies
     }
 
-    pub(crate) fn attends_to_each(&self) -> bool {
-        self.attends_to_each
+    pub(crate) fn sees_every_response(&self) -> bool {
+        self.sees_every_response
     }
 
     pub(crate) fn ends_with_its_users(&self) -> bool {

@@ -42,7 +42,7 @@ impl Intake {
 
     /// Expects a stream of events as the next body. `grpc`: form of bodies with gRPC messages.
     pub(crate) fn expect_events(&mut self, form: Streaming, grpc: BodyForm) {
-        self.marks.usage = form.is_of_model().then(Default::default);
+        self.marks.usage = form.is_token_stream().then(Default::default);
         self.inspect.expect_events(|| match form {
             Streaming::Sse => StreamReader::Events(EventReader::sse()),
             Streaming::Lines => StreamReader::Events(EventReader::lines()),

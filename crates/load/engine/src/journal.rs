@@ -425,7 +425,7 @@ impl Journal {
     }
 
     /// Counts a connection that has a socket.
-    pub(crate) fn connection_begun(&mut self) {
+    pub(crate) fn count_connection_start(&mut self) {
         self.open_count += 1;
         self.open_peak = self.open_peak.max(self.open_count);
     }

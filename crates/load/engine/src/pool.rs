@@ -262,8 +262,8 @@ impl Pool {
     }
 
     /// Returns whether the peer accepts no further calls on this connection.
-    pub(crate) fn takes_no_more(&self, slot: Slot) -> bool {
-        self.conn(slot).takes_no_more(self.limits.depth)
+    pub(crate) fn refuses_further_calls(&self, slot: Slot) -> bool {
+        self.conn(slot).refuses_further_calls(self.limits.depth)
     }
 
     /// Returns whether the user's connection to `endpoint` is full, and holds the call back until
@@ -630,14 +630,14 @@ impl Pool {
 
     /// Prepares a connection, which may have been idle, for a call; its bytes must be written.
     #[inline(always)]
-    pub(crate) fn employ(&mut self, slot: Slot) -> Employed<'_> {
+    pub(crate) fn assign_call(&mut self, slot: Slot) -> Employed<'_> {
         let Pool { slots, spare, setup, keeps_heads, limits, dirty, .. } = self;
         let entry = &mut slots[slot as usize];
         if !entry.dirty {
             entry.dirty = true;
             dirty.push(slot);
         }
-        entry.conn.employ(|| work(spare, setup, *keeps_heads), limits.prepared)
+        entry.conn.assign_call(|| work(spare, setup, *keeps_heads), limits.prepared)
     }
 
     /// Releases memory of a connection that may have no call in flight: it needs little until the

@@ -205,9 +205,9 @@ impl Agenda {
             Phase::Begin => self.begin(),
             Phase::Double => self.double(),
             Phase::Halve => self.halve(),
-            Phase::Search => self.search_on(),
-            Phase::FillIn | Phase::Given => self.go_down(),
-            Phase::Down => self.go_beyond(),
+            Phase::Search => self.continue_search(),
+            Phase::FillIn | Phase::Given => self.begin_descent(),
+            Phase::Down => self.begin_overload(),
             Phase::Overload => self.recover(),
             Phase::Recovery => self.phase = Phase::Done,
             Phase::Done => {}
@@ -258,9 +258,9 @@ impl Agenda {
     }
 
     fn double(&mut self) {
-        let Range::Automatic { to, .. } = self.course.range else { return self.go_down() };
+        let Range::Automatic { to, .. } = self.course.range else { return self.begin_descent() };
         let up = self.way_up();
-        let Some(last) = up.last().map(|level| level.at) else { return self.go_down() };
+        let Some(last) = up.last().map(|level| level.at) else { return self.begin_descent() };
         let bad = up.iter().rev().take_while(|level| !level.follows).count();
         let limited = up.iter().rev().take_while(|level| level.limited).count();
         if bad == up.len() && bad == 1 {
@@ -277,7 +277,7 @@ impl Agenda {
     fn halve(&mut self) {
         let up = self.way_up();
         let Some(lowest) = up.first().filter(|_| up.len() <= HALVINGS_MAX as usize) else {
-            return self.go_down();
+            return self.begin_descent();
         };
         let half = self.whole(lowest.at / 2.0);
         if lowest.follows || lowest.limited || half >= lowest.at {
@@ -306,7 +306,7 @@ impl Agenda {
         }
     }
 
-    fn go_down(&mut self) {
+    fn begin_descent(&mut self) {
         self.phase = Phase::Down;
         if !self.course.down {
             return;
@@ -315,7 +315,7 @@ impl Agenda {
         levels.into_iter().for_each(|level| self.queue_level(Purpose::Down, level));
     }
 
-    fn go_beyond(&mut self) {
+    fn begin_overload(&mut self) {
         self.phase = Phase::Overload;
         if !self.course.overload {
             self.phase = Phase::Done;
@@ -354,7 +354,7 @@ impl Agenda {
         self.queue.push_back(PlannedStep { purpose: Purpose::Recovery, level, repeat: 0, hold });
     }
 
-    fn search_on(&mut self) {
+    fn continue_search(&mut self) {
         match self.search.as_ref().map(Search::next) {
             Some(Next::Try(trial)) => {
                 self.trial = Some(trial);

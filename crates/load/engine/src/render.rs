@@ -43,7 +43,7 @@ pub(crate) struct Own<'a> {
 impl Own<'_> {
     /// Returns whether a header field of the user is sent.
     fn sends(&self, name: &str) -> bool {
-        let foreign = self.stripped.credentials && is_for_one_server(name);
+        let foreign = self.stripped.credentials && is_server_specific(name);
         let empty = self.stripped.content && describes_content(name);
         !foreign && !empty
     }
@@ -51,7 +51,7 @@ impl Own<'_> {
 
 /// Returns whether the header field is for a single server: credentials, or a Host field from the
 /// user.
-fn is_for_one_server(name: &str) -> bool {
+fn is_server_specific(name: &str) -> bool {
     name.eq_ignore_ascii_case("host") || plan::is_secret_header(name)
 }
 

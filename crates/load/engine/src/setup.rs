@@ -244,7 +244,7 @@ impl Setup {
         let status_ok = statuses(&plan);
         let (grpc_status, grpc_forms) = (plan.grpc_expectations(), plan.grpc_forms());
         let protocol = protocol(&plan).map_err(SetupError)?;
-        let sockets = stepped_sockets(&plan).map_err(SetupError)?;
+        let sockets = step_socket_protocol(&plan).map_err(SetupError)?;
         let shares = shares(plan.websocket.rooms, workers)?;
         Ok(Setup {
             secrets: Masker::of(&plan),
@@ -498,7 +498,7 @@ pub(crate) fn head_limits(plan: &Plan) -> Limits {
 }
 
 /// Returns the protocol of connections that steps of journeys open, if these may be WebSockets.
-fn stepped_sockets(plan: &Plan) -> Result<Option<Protocol>, String> {
+fn step_socket_protocol(plan: &Plan) -> Result<Option<Protocol>, String> {
     let opens = plan.journeys.is_some() && plan.speaks_websocket();
     let terms = opens.then(|| SocketTerms::new(plan)).transpose()?;
     Ok(terms.map(|terms| Protocol::WebSocket(Arc::new(terms))))

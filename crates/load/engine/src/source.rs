@@ -423,7 +423,7 @@ impl People {
 
     /// Delays every thinking user, starting with the earliest: `span` returns the delay for a
     /// user's row.
-    pub(crate) fn put_off(&mut self, mut span: impl FnMut(u32) -> Nanos) {
+    pub(crate) fn postpone(&mut self, mut span: impl FnMut(u32) -> Nanos) {
         // sorted from the last to the first, because the heap is reversed
         let mut entries = std::mem::take(&mut self.thinking).into_sorted_vec();
         for Reverse((at, row, _)) in entries.iter_mut().rev() {

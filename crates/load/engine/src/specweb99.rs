@@ -115,7 +115,7 @@ impl SpecwebLoad {
 
     /// # Errors
     /// Fails if a field of the plan is invalid.
-    fn request(&self, asked: &AskedFor, user: u64) -> Result<Template, RequestError> {
+    fn request(&self, asked: &RequestedOperation, user: u64) -> Result<Template, RequestError> {
         let plan = if asked.calls == 1 { &self.single } else { &self.kept };
         let root = self.root();
         let mut headers = Vec::new();
@@ -177,7 +177,7 @@ pub fn command(
     let Some(heard) = caller.exchange(vec![sent]).pop() else {
         return Err("no response to it".to_owned());
     };
-    let reply = heard.result.map_err(|trouble| trouble.with_way_out())?;
+    let reply = heard.result.map_err(|trouble| trouble.with_fix())?;
     match reply.facts.status {
         200..=299 => Ok(reply.body),
         other => Err(format!("status {other}")),
@@ -186,7 +186,7 @@ pub fn command(
 
 /// Request of a simultaneous connection.
 #[derive(Clone, Copy, Debug)]
-struct AskedFor {
+struct RequestedOperation {
     operation: Operation,
     name: FileName,
     visitor: Visitor,
@@ -195,7 +195,7 @@ struct AskedFor {
     left: u64,
 }
 
-impl AskedFor {
+impl RequestedOperation {
     fn has_cookie(&self) -> bool {
         matches!(self.operation, Operation::CustomAd | Operation::Post)
     }
@@ -213,7 +213,7 @@ struct PacedConnection {
     calls: u64,
     left: u64,
     visitor: Visitor,
-    asked: Option<AskedFor>,
+    asked: Option<RequestedOperation>,
     /// Instant at which the line is free for the next request.
     free_at: Nanos,
     /// For calls wholly or partly in the measured phase: received bits, their time with the waits,
@@ -241,7 +241,7 @@ impl PacedConnection {
     }
 
     /// Draws the next request.
-    fn draw(&mut self, load: &SpecwebLoad) -> AskedFor {
+    fn draw(&mut self, load: &SpecwebLoad) -> RequestedOperation {
         let stream = &mut self.stream;
         if self.left == 0 {
             self.calls = workload::fileset::specweb99::calls(stream);
@@ -253,7 +253,13 @@ impl PacedConnection {
         let drawn = Operation::draw(stream);
         let operation = if load.scripts.is_some() { drawn } else { Operation::Static };
         let name = load.choice.file(stream);
-        AskedFor { operation, name, visitor: self.visitor, calls: self.calls, left: self.left }
+        RequestedOperation {
+            operation,
+            name,
+            visitor: self.visitor,
+            calls: self.calls,
+            left: self.left,
+        }
     }
 
     /// Returns whether the rate is above the threshold, with few enough errors and at least one
@@ -312,7 +318,7 @@ impl Guide for SpecwebGuide {
         true
     }
 
-    fn attends_to_each(&self) -> bool {
+    fn sees_every_response(&self) -> bool {
         true
     }
 
@@ -402,7 +408,7 @@ impl SpecwebLoad {
     /// first and the last line of the file, and its length.
     fn wrong(
         &self,
-        asked: &AskedFor,
+        asked: &RequestedOperation,
         heard: &WholeResponse<'_>,
         whole: bool,
     ) -> Option<FailureClass> {
@@ -423,7 +429,7 @@ impl SpecwebLoad {
             }
             content = content.with_ad(wanted.ad);
         }
-        let same = if whole { content.is(file) } else { content.seems(file) };
+        let same = if whole { content.is(file) } else { content.has_valid_ends(file) };
         (!same).then_some(FailureClass::Differs)
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct KnownBodies(Vec<OnceLock<BodyPrint>>);
 
 /// A body that differs from the body of its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotItsBody {
+pub(crate) struct BodyMismatch {
     pub(crate) expected: BodyPrint,
     /// The target that the body belongs to.
     pub(crate) of: Option<u32>,
@@ -82,16 +82,16 @@ impl KnownBodies {
     /// Compares a body with the body of its target. If that is unknown, this body is stored as the
     /// target's.
     #[inline]
-    pub(crate) fn check(&self, target: u32, got: BodyPrint) -> Option<NotItsBody> {
+    pub(crate) fn check(&self, target: u32, got: BodyPrint) -> Option<BodyMismatch> {
         let expected = *self.0.get(target as usize)?.get_or_init(|| got);
         if expected.fits(&got) { None } else { Some(self.differing_target(target, expected, got)) }
     }
 
     #[cold]
-    fn differing_target(&self, target: u32, expected: BodyPrint, got: BodyPrint) -> NotItsBody {
+    fn differing_target(&self, target: u32, expected: BodyPrint, got: BodyPrint) -> BodyMismatch {
         let fits = |one: &OnceLock<BodyPrint>| one.get().is_some_and(|known| known.fits(&got));
         let of = self.0.iter().position(fits).and_then(|row| u32::try_from(row).ok());
-        NotItsBody { expected, of: of.filter(|of| *of != target) }
+        BodyMismatch { expected, of: of.filter(|of| *of != target) }
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
             (2, "a", None),
             (2, "b", Some((print("a"), Some(1)))),
         ] {
-            let expected = reported.map(|(expected, of)| NotItsBody { expected, of });
+            let expected = reported.map(|(expected, of)| BodyMismatch { expected, of });
             assert_eq!(known.check(target, print(body)), expected, "{target} {body}");
         }
     }

@@ -21,7 +21,7 @@ use crate::setup::{LateShare, Setup};
 use crate::speaker::websocket::Conclusion;
 use crate::speaker::{KeptAlive, ReadCaches};
 use conduit::{Io, READ_SIZE, Ready, Slot, TlsFactory};
-use response::Came;
+use response::ResponsePiece;
 use sample::{CallRecord, Ends, FailureClass};
 use stats::Snapshot;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ impl Worker {
     /// or consists of arriving sessions; each user stays until the guide lets it leave.
     #[must_use]
     pub fn with_guide(mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) -> Worker {
-        self.feedback.attend_by_guide(guide, directory);
+        self.feedback.set_guide(guide, directory);
         // the calls of such users have their own time limits
         self.ready_made &= !self.feedback.has_simultaneous_calls();
         self.attend()
@@ -220,11 +220,11 @@ impl Worker {
             link.broken(text);
             return self.give_up(io, link, now);
         }
-        if self.edges.is_past_due(now) {
+        if self.edges.is_past_last_due(now) {
             self.stop();
         }
         if self.edges.is_at_edge(now) {
-            self.pass_edge(io, link, now);
+            self.end_beat_or_row(io, link, now);
         }
         self.journal.hand_over(link);
         self.expire(io, now);
@@ -260,7 +260,7 @@ impl Worker {
             false => self.conclude_all_sent(io, now),
         };
         if self.fan_out.is_some() {
-            again = again.min(self.tend_rooms(io, now));
+            again = again.min(self.update_rooms(io, now));
         }
         match &self.timed {
             None => again,
@@ -280,7 +280,7 @@ impl Worker {
         let Some(pacer) = pacer else { return Nanos::NEVER };
         while let Some(message) = pacer.take_due(now) {
             let conn = self.pool.conn_mut(message.slot);
-            if !conn.is_still(message.generation) {
+            if !conn.has_generation(message.generation) {
                 continue;
             }
             // a call that ended, or moved to another connection, has no message here
@@ -302,7 +302,7 @@ impl Worker {
         let mut lost = Vec::new();
         while let Some((slot, generation)) = heartbeats.timers.take_due(now) {
             let conn = self.pool.conn_mut(slot);
-            if !conn.is_still(generation) {
+            if !conn.has_generation(generation) {
                 continue;
             }
             let Some(interval) = heartbeats.keepalive() else {
@@ -367,7 +367,7 @@ impl Worker {
     /// Collects the response of a call that was concluded without an event.
     fn gather_answer(&mut self, slot: Slot, answer: Option<&[u8]>, now: Nanos) {
         if let Some(body) = answer.filter(|_| self.gathers()) {
-            let came = Came { piece: &[], body, last: true };
+            let came = ResponsePiece { piece: &[], body, last: true };
             self.gather(slot, 0, &came, now);
         }
     }
@@ -396,7 +396,7 @@ impl Worker {
 
     /// Ends the finished beat or row.
     #[cold]
-    fn pass_edge<I: Io>(&mut self, io: &mut I, link: &mut dyn Link, now: Nanos) {
+    fn end_beat_or_row<I: Io>(&mut self, io: &mut I, link: &mut dyn Link, now: Nanos) {
         if self.edges.is_row_over(now) {
             self.end_row(io, link, now, false);
         }

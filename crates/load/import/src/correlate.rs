@@ -347,7 +347,7 @@ fn is_uuid(text: &str) -> bool {
 }
 
 /// Replaces parts of a text with values.
-pub(super) fn with_replaced(source: &str, parts: &[(std::ops::Range<usize>, Text)]) -> Text {
+pub(super) fn replace_parts(source: &str, parts: &[(std::ops::Range<usize>, Text)]) -> Text {
     let mut text = Text::default();
     let mut at = 0;
     for (range, value) in parts {

@@ -255,11 +255,11 @@ fn put_names(out: &mut String, draft: &PlanDraft, names: &Names) {
         }
     }
     for feeder in &names.made {
-        put_made(out, feeder);
+        write_generated_feeder(out, feeder);
     }
 }
 
-fn put_made(out: &mut String, feeder: &MadeFeeder) {
+fn write_generated_feeder(out: &mut String, feeder: &MadeFeeder) {
     put!(*out, "\n[[feeder]]\nname = {}\n", text(&feeder.name));
     let columns: Vec<(String, String)> =
         feeder.columns.iter().map(|(name, maker)| (key(name), law(maker))).collect();

@@ -342,12 +342,12 @@ impl Context {
     /// Begins a call, which is passed on when the user next waits.
     pub(crate) fn begin(&self, call: VuCall) -> u32 {
         let lane = self.new_lane();
-        self.push_begun(lane, call);
+        self.push_call(lane, call);
         lane
     }
 
     /// Begins a call in this lane.
-    pub fn push_begun(&self, lane: u32, call: VuCall) {
+    pub fn push_call(&self, lane: u32, call: VuCall) {
         self.calls_begun.borrow_mut().push_back((lane, call));
     }
 
@@ -359,7 +359,7 @@ impl Context {
             return false;
         }
         self.bytes_begun.set(waiting);
-        self.push_begun(lane, VuCall::Extend { bytes, ends });
+        self.push_call(lane, VuCall::Extend { bytes, ends });
         true
     }
 
@@ -403,7 +403,7 @@ impl Context {
     }
 
     /// Keeps the result of a promise's call until the user looks for it.
-    pub(crate) fn put_early(&self, lane: u32, reply: HttpReply) {
+    pub(crate) fn keep_early_reply(&self, lane: u32, reply: HttpReply) {
         self.early.borrow_mut().push_back((lane, reply));
     }
 

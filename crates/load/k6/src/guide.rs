@@ -686,7 +686,7 @@ impl Guide for ScriptGuide {
         true
     }
 
-    fn attends_to_each(&self) -> bool {
+    fn sees_every_response(&self) -> bool {
         true
     }
 

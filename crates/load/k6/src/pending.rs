@@ -76,8 +76,8 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
 /// Begins the next request of the work in a lane; a request that is not sent ends at once.
 fn send_or_end(context: &Context, lane: u32, key: u32, mut work: Box<RequestChain>) {
     match work.wire(context) {
-        Some(wire) => context.push_begun(lane, VuCall::Http(Box::new(wire))),
-        None => context.put_early(lane, HttpReply::default()),
+        Some(wire) => context.push_call(lane, VuCall::Http(Box::new(wire))),
+        None => context.keep_early_reply(lane, HttpReply::default()),
     }
     context.pending.borrow_mut().insert(lane, PendingWork::Http { key, work });
 }
@@ -178,7 +178,7 @@ pub(crate) fn batch(
                 Some(finished) => drop(done.insert(part.place, finished)),
                 None => go_on(context, part, &mut active, &mut done),
             },
-            None => context.put_early(lane, reply),
+            None => context.keep_early_reply(lane, reply),
         }
     }
 }

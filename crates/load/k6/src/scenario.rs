@@ -416,11 +416,11 @@ impl ScenarioProgress {
 
     /// Arrivals that were dropped until `now`, since the previous call.
     pub fn take_dropped(&self, now: Nanos) -> u64 {
-        self.dropped.swap(0, Ordering::Relaxed) + self.count_unclaimed(now)
+        self.dropped.swap(0, Ordering::Relaxed) + self.count_untaken_arrivals(now)
     }
 
     /// Counts arrivals due before `now` that no user has taken.
-    fn count_unclaimed(&self, now: Nanos) -> u64 {
+    fn count_untaken_arrivals(&self, now: Nanos) -> u64 {
         let mut index = self.claimed.load(Ordering::Relaxed);
         let first = index;
         while arrival(&self.scenario.executor, index)

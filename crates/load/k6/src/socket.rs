@@ -19,7 +19,7 @@ const SOCKETS_MAX: usize = 1_000;
 /// An action on a WebSocket of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketRequest {
-    Open(WireRequest),
+    Open(Box<WireRequest>),
     Send {
         text: bool,
         payload: Vec<u8>,
@@ -201,7 +201,7 @@ fn open<'js>(
     let state =
         SocketState { url: wire.url.as_str().to_owned(), began: Some(context.now()), pinged: None };
     context.sockets.borrow_mut().insert(socket, state);
-    Ok(SocketRequest::Open(wire))
+    Ok(SocketRequest::Open(Box::new(wire)))
 }
 
 /// Returns the result of opening a WebSocket: the server's response, or an error.

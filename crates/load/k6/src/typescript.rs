@@ -798,7 +798,7 @@ mod tests {
         text.split_whitespace().collect()
     }
 
-    fn squeezed(text: &str) -> String {
+    fn stripped_text(text: &str) -> String {
         bare(&strip(text).unwrap())
     }
 
@@ -847,7 +847,7 @@ mod tests {
             ),
             ("try { } catch (e: unknown) { }", "try { } catch (e ) { }"),
         ] {
-            assert_eq!(squeezed(typed), bare(plain), "{typed}");
+            assert_eq!(stripped_text(typed), bare(plain), "{typed}");
         }
     }
 
@@ -857,7 +857,7 @@ mod tests {
             static y?: string;\n  z!: T\n  constructor(private a: string, public b = 2) { super(a); this.c(); }\n\
             public async c<U>(d: U): Promise<U> { return d; }\n  abstract e(): void;\n  get f(): number { return 1; }\n}";
         assert_eq!(
-            squeezed(typed),
+            stripped_text(typed),
             bare(
                 "class A extends B { x = 1; static y; z constructor(a, b = 2) { super(a); this.a = a; \
              this.b = b; this.c(); } async c(d) { return d; } get f() { return 1; } }"
@@ -872,7 +872,7 @@ mod tests {
             import { type V, type W } from './w';\n\
             export const options: Options = {};\nconst r: RefinedResponse<any> = http.get(z);";
         assert_eq!(
-            squeezed(typed),
+            stripped_text(typed),
             bare(
                 "import http, { } from 'k6/http'; import { z } from './y'; export const options = {}; \
              const r = http.get(z);"
@@ -885,7 +885,7 @@ mod tests {
         let typed = "interface User { a: string }\ntype Id = number;\nclass Kept implements User { }\n\
             export { User, Kept as K, Id };\nexport { z } from './z';";
         assert_eq!(
-            squeezed(typed),
+            stripped_text(typed),
             bare("class Kept { } export { Kept as K, }; export { z } from './z';")
         );
     }

@@ -141,11 +141,11 @@ impl Drop for LuaActor {
 
 impl Actor for LuaActor {
     fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn {
-        self.begun(begun).unwrap_or_else(broke)
+        self.begun(begun).unwrap_or_else(failure_turn)
     }
 
     fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn {
-        self.resumed(user, heard).unwrap_or_else(broke)
+        self.resumed(user, heard).unwrap_or_else(failure_turn)
     }
 
     fn leave_off(&mut self, user: u64) {
@@ -165,7 +165,7 @@ fn turn(failure: Option<String>, checks: Vec<Option<String>>, action: ActorActio
 }
 
 /// Returns the turn that reports a failure outside of the coroutine, such as out of memory.
-fn broke(error: mlua::Error) -> ActorTurn {
+fn failure_turn(error: mlua::Error) -> ActorTurn {
     turn(None, Vec::new(), ActorAction::Broke(sentence(&error)))
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
     Ok(match value {
         Json::Null => Value::Nil,
         Json::Bool(flag) => Value::Boolean(*flag),
-        Json::Number(number) if is_beyond_doubles(number) => {
+        Json::Number(number) if exceeds_double_precision(number) => {
             Value::UserData(lua.create_userdata(WholeNumber(number.clone()))?)
         }
         Json::Number(number) => Value::Number(number.as_f64().unwrap_or(f64::NAN)),
@@ -37,7 +37,7 @@ pub(crate) fn to_lua(lua: &Lua, value: &Json) -> mlua::Result<Value> {
 /// Largest value up to which all whole numbers are exact as doubles.
 const DOUBLES_MAX: u64 = 1 << 53;
 
-fn is_beyond_doubles(number: &Number) -> bool {
+fn exceeds_double_precision(number: &Number) -> bool {
     number.as_i128().is_some_and(|whole| whole.unsigned_abs() > u128::from(DOUBLES_MAX))
 }
 

@@ -159,7 +159,7 @@ impl Folds {
     }
 
     /// Returns the row of a pattern, by the pattern's text.
-    pub(crate) fn row_called(&self, text: &str) -> Option<u32> {
+    pub(crate) fn row_of_pattern(&self, text: &str) -> Option<u32> {
         let called = |row: &FoldRow| row.fold.is_some_and(|fold| self.patterns[fold].text == text);
         self.rows.iter().position(called).map(|row| row as u32)
     }

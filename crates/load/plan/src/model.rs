@@ -154,7 +154,7 @@ impl Plan {
             let rows = rows.filter(|(_, target)| target.name.as_deref() == Some(wanted));
             let rows = rows.map(|(target, _)| self.row_of(target));
             let tagged = tags.get(wanted).into_iter().flatten().copied();
-            rows.chain(self.measure.folds.row_called(wanted)).chain(tagged).collect::<Vec<_>>()
+            rows.chain(self.measure.folds.row_of_pattern(wanted)).chain(tagged).collect::<Vec<_>>()
         };
         let transactions: Vec<String> = match &self.journeys {
             Some(journeys) => journeys.transactions().into_iter().map(str::to_owned).collect(),

@@ -141,9 +141,9 @@ fn s_client(rest: &str) -> Result<Representative, String> {
 
 impl Representative {
     /// Returns whether each user has its own sequence, so that the load needs users.
-    pub fn is_of_users(&self) -> bool {
+    pub fn is_per_user(&self) -> bool {
         match self {
-            Representative::Files(files) => files.is_of_users(),
+            Representative::Files(files) => files.is_per_user(),
             Representative::SClient { .. } => false,
         }
     }
@@ -180,7 +180,7 @@ impl Representative {
 const START_GAP: Nanos = Nanos::from_millis(50);
 
 impl FileLoad {
-    fn is_of_users(&self) -> bool {
+    fn is_per_user(&self) -> bool {
         matches!(self.spec, Spec::Surge { .. } | Spec::Specweb99 { .. })
     }
 

@@ -27,7 +27,7 @@ pub enum ModelApi {
 
 impl Streaming {
     /// Returns whether the events are those of a language model.
-    pub fn is_of_model(self) -> bool {
+    pub fn is_token_stream(self) -> bool {
         matches!(self, Streaming::Model(_))
     }
 

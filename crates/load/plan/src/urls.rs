@@ -61,7 +61,7 @@ fn parse_with(text: &str, schemes: &[&str]) -> Result<Location, ParseError> {
                    '[ADDRESS]:PORT:ADDRESS%ZONE' and leave the zone out here";
         return Err(bad_url(text, why));
     }
-    take_apart(read_url(text, schemes)?).map_err(|why| bad_url(text, &why))
+    split_location(read_url(text, schemes)?).map_err(|why| bad_url(text, &why))
 }
 
 /// Parses like [`parse_url`], but the address may have a zone, `http://[fe80::1%eth0]/` or
@@ -109,7 +109,7 @@ pub fn parse_proxy(text: &str) -> Result<Url, ParseError> {
     let bad =
         |why: &str| ParseError(format!("{} is not a proxy: {why}; write {PROXY}", shown(text)));
     let mut url = read_url(text, HTTP)?;
-    take_apart(url.clone()).map_err(|why| bad(&why))?;
+    split_location(url.clone()).map_err(|why| bad(&why))?;
     if url.scheme() != "http" {
         return Err(bad(
             "a proxy is contacted over plain http (https targets are tunneled through it)",
@@ -137,7 +137,7 @@ fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
         let why = "is a script of Locust, which is not supported; write the load as a plan (.toml)";
         return Err(ParseError(format!("{} {why}", quoted(text))));
     }
-    if let Some(why) = letters_fault(text) {
+    if let Some(why) = character_fault(text) {
         return Err(bad(why));
     }
     let parsed = match scheme_of(text) {
@@ -304,11 +304,11 @@ fn parse_address(text: &str, base: Option<&Url>) -> Result<Url, ParseError> {
             return Err(bad("has no host; write it in full, or give a base URL with --urls"));
         }
         (true, Some(base)) => {
-            if let Some(why) = letters_fault(text) {
+            if let Some(why) = character_fault(text) {
                 return Err(bad(&format!("is not a URL: {why}")));
             }
             let joined = base.join(text).map_err(|error| bad(&format!("is not a URL: {error}")))?;
-            take_apart(joined).map_err(|why| bad(&format!("is not a URL: {why}")))?
+            split_location(joined).map_err(|why| bad(&format!("is not a URL: {why}")))?
         }
     };
     if location.auth.is_some() {
@@ -350,7 +350,7 @@ fn scheme_of(text: &str) -> Option<&str> {
 
 /// Rejects characters that the URL library would change silently: it removes tabs and line ends; a
 /// space becomes %20.
-fn letters_fault(text: &str) -> Option<&'static str> {
+fn character_fault(text: &str) -> Option<&'static str> {
     if text.is_empty() {
         return Some("it is empty");
     }
@@ -363,7 +363,7 @@ fn letters_fault(text: &str) -> Option<&'static str> {
     text.contains(' ').then_some("a space is in it (write %20)")
 }
 
-fn take_apart(mut url: Url) -> Result<Location, String> {
+fn split_location(mut url: Url) -> Result<Location, String> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err("the host is missing".to_owned());
     }

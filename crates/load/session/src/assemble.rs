@@ -143,7 +143,7 @@ impl Session {
         let class = call.failure.as_ref().map(|(class, _)| *class);
         let text = call.failure.as_ref().map(|(_, text)| text.clone()).unwrap_or_default();
         // printed once: here, not in the line of the first call
-        let fix = call.way_out.take().unwrap_or_else(|| fix_for(class).to_owned());
+        let fix = call.fix_text.take().unwrap_or_else(|| fix_for(class).to_owned());
         run.verdict = Verdict {
             state: State::Invalid,
             causes: vec![Cause {

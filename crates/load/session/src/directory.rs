@@ -65,9 +65,11 @@ mod tests {
             Some(PLACE)
         }
 
-        fn permits(&self, _: &str, address: IpAddr) -> bool {
+        fn permits(&self, address: IpAddr) -> bool {
             address == PLACE.ip()
         }
+
+        fn exclude(&self, _: &str) {}
     }
 
     fn found(change: fn(&mut Plan)) -> Option<Vec<Peer>> {

@@ -133,7 +133,7 @@ fn once(
 /// Returns a call without a usable response.
 fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint) -> FirstCall {
     let over_quic = plan.request.version == HttpVersion::Http3;
-    let Trouble { class, text, way_out } = trouble;
+    let Trouble { class, text, fix_text } = trouble;
     let peer = contact.peer.as_ref().or(endpoint.peers.last()).filter(|_| over_quic);
     let text = match peer {
         Some(peer) => named(class, text, &peer.to_string()),
@@ -142,11 +142,11 @@ fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint)
     let refused = matches!(class, FailureClass::Refused | FailureClass::Unreachable);
     if refused && plan.connection.proxy.is_some() {
         let text = format!("the proxy cannot be reached: {text}");
-        let way_out = Some("Start the proxy, or correct --proxy.".to_owned());
-        return FirstCall { failure: Some((class, text)), way_out, ..FirstCall::default() };
+        let fix_text = Some("Start the proxy, or correct --proxy.".to_owned());
+        return FirstCall { failure: Some((class, text)), fix_text, ..FirstCall::default() };
     }
     let failure = Some((class, text));
-    FirstCall { failure, way_out: way_out.map(str::to_owned), ..FirstCall::default() }
+    FirstCall { failure, fix_text: fix_text.map(str::to_owned), ..FirstCall::default() }
 }
 
 /// Errors of a QUIC connection are reported with its address; errors of a stream are not.

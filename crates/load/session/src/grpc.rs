@@ -336,7 +336,7 @@ fn ask(
         first_call::exchange(plan, endpoint, tls, network.own(), message, REFLECTED_MAX)
     })
     .map_err(ReflectionRefusal::Failed)?;
-    let reply = heard.result.map_err(|trouble| failed(trouble.with_way_out()))?;
+    let reply = heard.result.map_err(|trouble| failed(trouble.with_fix()))?;
     let status = status_of(reply.facts.status, &reply.head, &[]);
     // a response with content has its status in the trailers, which are not kept
     match (reply.body.is_empty(), status.code) {

@@ -172,7 +172,7 @@ impl Session {
         // never send a non-GET step before the run
         let journeys = plan.journeys.as_ref();
         let journeys =
-            journeys.filter(|it| &*template.method != "GET" || it.first_step_is_special());
+            journeys.filter(|it| &*template.method != "GET" || it.has_special_first_step());
         let over_quic = plan.request.version == HttpVersion::Http3;
         if let Some(journeys) = journeys.filter(|_| over_quic) {
             let row = template.endpoint;

@@ -234,7 +234,7 @@ pub(crate) fn exchange_tls_settings(plan: &Plan) -> net::tls::Settings {
 pub(crate) fn tls_settings(plan: &Plan) -> net::tls::Settings {
     let wanted = &plan.tls;
     net::tls::Settings {
-        laid_open: false,
+        exposed_keys: false,
         insecure: wanted.insecure,
         ca: wanted.ca.clone(),
         cert: wanted.cert.clone(),

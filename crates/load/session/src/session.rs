@@ -46,7 +46,7 @@ impl Env {
     }
 
     /// Reads the state for sessions that are not judged by the capacity of this machine.
-    pub fn uncalibrated() -> Env {
+    pub fn without_calibration() -> Env {
         let environment = host::environment();
         Env { environment, calibration: None, lead: LEAD, varied: None }
     }

@@ -25,11 +25,11 @@ impl SocketLoop {
 /// Returns the loop that the plan's connections use on this machine, and a sentence with the reason
 /// if it is not the requested one.
 pub(crate) fn choose(plan: &Plan) -> (SocketLoop, Option<String>) {
-    choose_where(plan, net::reactor::probe_ring)
+    choose_loop(plan, net::reactor::probe_ring)
 }
 
 /// Chooses the loop. `probe`: whether io_uring is available.
-fn choose_where(
+fn choose_loop(
     plan: &Plan,
     probe: impl FnOnce() -> io::Result<()>,
 ) -> (SocketLoop, Option<String>) {
@@ -51,7 +51,7 @@ fn choose_where(
     }
     match probe() {
         Ok(()) => (SocketLoop::Ring, None),
-        Err(error) => because(&net::reactor::why_no_ring(&error, "Linux 6.1")),
+        Err(error) => because(&net::reactor::ring_unavailable_reason(&error, "Linux 6.1")),
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
         let mut plan = Plan::for_url(url);
         plan.driver.stack = StackChoice::KernelBatches;
         plan.request.version = version;
-        choose_where(&plan, || refusal.map_or(Ok(()), Err))
+        choose_loop(&plan, || refusal.map_or(Ok(()), Err))
     }
 
     #[test]

@@ -227,10 +227,12 @@ impl WorkerThreads<'_> {
         let network = self.network.clone();
         // QUIC connections are never held alongside a load
         let sockets_of_tcp = !matches!(kind, ConnectionKind::Quic(_)) || network.own().is_some();
-        let held =
-            loads.first().filter(|_| sockets_of_tcp).and_then(|load| part_held(&load.setup, id));
+        let held = loads
+            .first()
+            .filter(|_| sockets_of_tcp)
+            .and_then(|load| held_count_of(&load.setup, id));
         let body = move || {
-            net::reactor::sharpen_timers();
+            net::reactor::minimize_timer_slack();
             if let Some(route) = network.route() {
                 // sockets belong to the network of the thread that opens them
                 route.enter()?;
@@ -262,7 +264,7 @@ impl WorkerThreads<'_> {
 
 /// Returns the number of connections that worker `id` holds, and their servers; `None` if none are
 /// held.
-fn part_held(setup: &Setup, id: u32) -> Option<HeldCount> {
+fn held_count_of(setup: &Setup, id: u32) -> Option<HeldCount> {
     let all = setup.plan.connection.idle?;
     let (each, more) = (all / setup.workers, all % setup.workers);
     // each server's first address: the one that answered the first call
@@ -302,7 +304,7 @@ impl<'a> Gather<'a> {
     fn run(&mut self, inbox: &Receiver<Message>, watcher: &mut dyn Watcher) -> anyhow::Result<()> {
         let mut trouble = Ok(());
         loop {
-            self.give_orders(watcher.order());
+            self.send_order(watcher.order());
             match inbox.recv_timeout(Duration::from_millis(50)) {
                 Ok(Message::Row(row)) => self.row(*row, watcher),
                 Ok(Message::Ends(ends)) => watcher.ends(&ends),
@@ -330,7 +332,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    fn give_orders(&self, wish: Order) {
+    fn send_order(&self, wish: Order) {
         if signals::caught() > 0 || wish == Order::Abandon {
             self.order.store(2, Ordering::Relaxed);
         } else if self.collector.is_over() || wish == Order::Stop {

@@ -210,7 +210,7 @@ impl campaign::World for QuicField {
             io.wait(until, &mut ready);
             ready
         });
-        stage.put_down(&mut self.carried);
+        stage.return_carried(&mut self.carried);
     }
 
     fn pause(&mut self, span: Nanos) {
@@ -383,7 +383,7 @@ impl SimulatedNetwork {
     }
 
     /// Sends a datagram, unless it is lost.
-    fn throw(&mut self, way: Way, client: SocketAddr, bytes: Vec<u8>) {
+    fn send_datagram(&mut self, way: Way, client: SocketAddr, bytes: Vec<u8>) {
         let number = self.sent[way as usize];
         self.sent[way as usize] += 1;
         if (self.world.loses)(way, number) {
@@ -408,12 +408,12 @@ impl SimulatedNetwork {
     fn act(&mut self) {
         let now = self.instant();
         for (client, bytes) in self.host.advance(self.now, now, &mut self.world) {
-            self.throw(Way::Down, client, bytes);
+            self.send_datagram(Way::Down, client, bytes);
         }
     }
 
     /// Delivers the datagrams that arrive now. Returns true if some arrive at the client.
-    fn land(&mut self, ready: &mut Vec<Ready>) -> bool {
+    fn deliver_arrived(&mut self, ready: &mut Vec<Ready>) -> bool {
         let mut any = false;
         while let Some(Reverse((at, number))) = self.events.peek().copied() {
             if at > self.now {
@@ -454,7 +454,7 @@ impl Io for SimulatedNetwork {
         socket.refused |= closed_port;
         let client = SocketAddr::from(([10, 0, 0, 1], socket.port));
         if !closed_port {
-            self.throw(Way::Up, client, bytes.to_vec());
+            self.send_datagram(Way::Up, client, bytes.to_vec());
         }
         Ok(bytes.len())
     }
@@ -493,7 +493,7 @@ impl Io for SimulatedNetwork {
             }));
         }
         self.act();
-        while !self.land(ready) && ready.is_empty() {
+        while !self.deliver_arrived(ready) && ready.is_empty() {
             let next = self.next();
             if next > until {
                 assert!(until != Nanos::NEVER, "nothing will ever happen again");

@@ -146,7 +146,7 @@ pub fn execute_with(
 /// Panics if the plan cannot be prepared: a test's plan is valid.
 pub fn execute_parts(plan: Plan, world: World, shares: Vec<Share>, carry: Carry) -> Simulated {
     let sources = shares.iter().map(|_| RequestSource::Plan).collect();
-    run_divided(plan, world, sources, None, Some((shares, carry)))
+    run_parts(plan, world, sources, None, Some((shares, carry)))
 }
 
 /// Executes a plan with a worker for each script, which makes its requests.
@@ -228,12 +228,12 @@ fn run_to_its_end(
     sources: Vec<RequestSource>,
     stop_after: Option<Nanos>,
 ) -> Simulated {
-    run_divided(plan, world, sources, stop_after, None)
+    run_parts(plan, world, sources, stop_after, None)
 }
 
 /// Runs the parts. `parts`: parts of the load, one for each worker, and the transformation of their
 /// rows.
-fn run_divided(
+fn run_parts(
     plan: Plan,
     world: World,
     sources: Vec<RequestSource>,
@@ -329,7 +329,7 @@ fn end_of<D: Driven>(
         if renewal.as_ref().is_some_and(|machine| machine.tokens.lost(now).is_some()) {
             bench.order = Order::Stop;
         }
-        let Some(wake) = turn_all(&mut runners, &mut bench) else { break };
+        let Some(wake) = run_one_turn(&mut runners, &mut bench) else { break };
         let wake = wake.min(renewed);
         let is_handled = renewal.as_mut().is_some_and(TokenMachine::handle);
         if !handle_all(&mut runners, world) && !is_handled {
@@ -389,7 +389,7 @@ pub fn exchange_under(
 }
 
 /// Runs one turn of every worker; returns the earliest wake-up, or `None` when all are done.
-fn turn_all<D: Driven>(runners: &mut [OnCore<D>], bench: &mut Bench) -> Option<Nanos> {
+fn run_one_turn<D: Driven>(runners: &mut [OnCore<D>], bench: &mut Bench) -> Option<Nanos> {
     let mut wake = None;
     for (worker, io, done) in runners.iter_mut().filter(|(_, _, done)| !done) {
         match worker.turn(io, bench) {

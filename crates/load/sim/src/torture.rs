@@ -313,7 +313,7 @@ impl campaign::World for Field {
             }
             drive_ready(&world, until.min(now + CHECK_INTERVAL))
         });
-        stage.put_down(&mut self.carried);
+        stage.return_carried(&mut self.carried);
     }
 
     fn pause(&mut self, span: Nanos) {

@@ -16,7 +16,7 @@ type Log = Arc<Mutex<Vec<String>>>;
 
 /// A program that makes the same calls in each iteration; its verdict follows each call.
 #[derive(Clone, Debug)]
-struct Recital {
+struct RepeatedCalls {
     lines: &'static [Line],
     at: BTreeMap<u64, usize>,
     log: Log,
@@ -33,7 +33,7 @@ enum Word {
     Break,
 }
 
-impl Recital {
+impl RepeatedCalls {
     fn next(&mut self, user: u64, word: Word) -> ActorTurn {
         let at = self.at.entry(user).or_default();
         let action = match (word, self.lines.get(*at)) {
@@ -65,7 +65,7 @@ impl Recital {
     }
 }
 
-impl Actor for Recital {
+impl Actor for RepeatedCalls {
     fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn {
         let values: Vec<String> = begun.values.iter().map(|(k, v)| format!(" {k}={v}")).collect();
         let text = format!("begin {}/{}{}", begun.user, begun.iteration, values.concat());
@@ -129,7 +129,7 @@ fn play(plan: Plan, workers: u32, lines: &'static [Line]) -> (Simulated, Vec<Str
     let world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
     let log = Log::default();
     let actors = || -> Vec<Option<Box<dyn Actor>>> {
-        vec![Some(Box::new(Recital { lines, at: BTreeMap::new(), log: log.clone() }))]
+        vec![Some(Box::new(RepeatedCalls { lines, at: BTreeMap::new(), log: log.clone() }))]
     };
     let outcome = execute_acted(plan, world, workers, &BTreeMap::new(), &actors);
     let log = log.lock().unwrap().clone();

@@ -37,16 +37,16 @@ fn the_steady_state_allocates_nothing() {
     let plain = [(1, CannedResponse::Plain), (16, CannedResponse::Plain)];
     for (pipeline, response) in plain.into_iter().chain([(1, CannedResponse::Timed)]) {
         let what = format!("pipeline {pipeline}, {response:?}");
-        stays_as_it_is(canned_worker(CALLS, pipeline, None, response), &what);
+        assert_steady_memory(canned_worker(CALLS, pipeline, None, response), &what);
     }
-    stays_as_it_is(canned_journey(CALLS, CannedSteps::Static), "a journey of static steps");
+    assert_steady_memory(canned_journey(CALLS, CannedSteps::Static), "a journey of static steps");
     let templates = canned_journey(CALLS, CannedSteps::Templates);
-    stays_as_it_is(templates, "a journey whose requests take values");
+    assert_steady_memory(templates, "a journey whose requests take values");
 }
 
 const CALLS: u64 = 400_000;
 
-fn stays_as_it_is((mut worker, mut io): (engine::Worker, Canned), what: &str) {
+fn assert_steady_memory((mut worker, mut io): (engine::Worker, Canned), what: &str) {
     let mut keep = Keep::default();
     let mut ready = Vec::with_capacity(64);
     let mut steady = None;

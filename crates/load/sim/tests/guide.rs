@@ -189,7 +189,7 @@ impl Guide for Several {
         true
     }
 
-    fn attends_to_each(&self) -> bool {
+    fn sees_every_response(&self) -> bool {
         true
     }
 

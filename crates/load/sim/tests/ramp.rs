@@ -142,14 +142,14 @@ fn a_search_finds_the_capacity_of_a_queue() {
 }
 
 /// Serial work; a connection's first request costs more.
-struct Costly {
+struct CostlyServer {
     connection: Nanos,
     request: Nanos,
     free: Nanos,
     heads: BTreeMap<Client, Vec<u8>>,
 }
 
-impl Server for Costly {
+impl Server for CostlyServer {
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
         let first = !self.heads.contains_key(&client);
         let head = self.heads.entry(client).or_default();
@@ -175,7 +175,7 @@ impl Server for Costly {
 #[test]
 fn webmarks_costs_give_webmarks_peaks() {
     let server = |_seed: u64| -> Box<dyn Server> {
-        Box::new(Costly {
+        Box::new(CostlyServer {
             connection: Nanos::from_micros(1_016),
             request: Nanos::from_micros(1_827),
             free: Nanos::ZERO,

@@ -212,7 +212,7 @@ fn of_http2(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
 }
 
 /// Returns a healthy server with these counts of clients that read slowly.
-fn of_slow_readers(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
+fn server_with_slow_readers(id: &'static str, count: fn(&mut Measurement)) -> Weakness {
     let observe = |evidence: &mut Evidence<'_>| evidence.read_rate = Some(1_000);
     let of = counted(id, count);
     Weakness { known: Known { observed: Some(observe), ..of.known }, ..of }
@@ -313,7 +313,7 @@ fn figures() -> Vec<Weakness> {
             (reconnects.lost, reconnects.failed) = (20, 20);
             (0..20).for_each(|_| reconnects.times.record(MS(3_000)));
         }),
-        of_slow_readers("slow-consumer", |measurement| {
+        server_with_slow_readers("slow-consumer", |measurement| {
             let messages = &mut measurement.total.messages;
             messages.counts.opened = 20;
             messages.end(sample::SocketClose::Server(1008), None);

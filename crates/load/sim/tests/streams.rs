@@ -65,7 +65,7 @@ fn near(found: Nanos, wanted: Nanos) {
     assert!(off * 100 <= wanted.0, "{found:?} for {wanted:?}");
 }
 
-fn all_near(hist: &Hist, count: u64, wanted: Nanos) {
+fn assert_all_near(hist: &Hist, count: u64, wanted: Nanos) {
     assert_eq!(hist.count(), count);
     near(hist.quantile(0.001), wanted);
     near(hist.max(), wanted);
@@ -85,9 +85,9 @@ fn the_figures_equal_a_kept_schedule() {
         let streams = &measured.total.streams;
         assert_eq!((streams.whole, streams.cut, streams.empty), (30, 0, 0));
         assert_eq!((streams.events, streams.in_window), (150, 150));
-        all_near(&streams.first, 30, ms(200));
-        all_near(&streams.gap, 120, ms(50));
-        all_near(&streams.pace, 30, ms(50));
+        assert_all_near(&streams.first, 30, ms(200));
+        assert_all_near(&streams.gap, 120, ms(50));
+        assert_all_near(&streams.pace, 30, ms(50));
         near(measured.total.response().max(), ms(470));
     }
 }
@@ -102,7 +102,7 @@ fn lines_are_split_and_simultaneous_events_have_no_gap() {
     assert_eq!(streams.gap.count(), 30);
     assert_eq!(streams.gap.quantile(0.3), Nanos::ZERO);
     near(streams.gap.quantile(0.6), ms(60));
-    all_near(&streams.pace, 10, ms(40));
+    assert_all_near(&streams.pace, 10, ms(40));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn the_first_event_counts_from_when_its_call_was_due() {
     let streams = &measured.total.streams;
     near(streams.first.max(), ms(9 * 370 + 200));
     near(streams.first.quantile(0.05), ms(200));
-    all_near(&streams.gap, 40, ms(50));
+    assert_all_near(&streams.gap, 40, ms(50));
 }
 
 #[test]
@@ -186,9 +186,9 @@ fn tokens_count_from_the_due_instant_of_their_call() {
         assert_eq!((streams.whole, streams.events), (20, 100), "a role is not a token");
         let first = streams.first.quantile(0.5);
         assert!(first.0.abs_diff(ms(200).0) <= ms(1).0, "{first:?}");
-        all_near(&streams.gap, 80, ms(25));
+        assert_all_near(&streams.gap, 80, ms(25));
         // 100 ms for the sixteen tokens after the first
-        all_near(&streams.pace, 20, Nanos(ms(100).0 / 16));
+        assert_all_near(&streams.pace, 20, Nanos(ms(100).0 / 16));
         let counts = &streams.tokens;
         assert_eq!((counts.output, counts.input, counts.reporting), (340, 140, 20));
         let figures = stats::Figures::new(&measured.total, Nanos::from_secs(10));

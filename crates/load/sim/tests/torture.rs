@@ -46,9 +46,9 @@ fn against(defects: &[Defect], cases: &[Case]) -> RunResult {
 
 /// Cases that did not pass, with the observation.
 fn red(result: &RunResult) -> BTreeMap<String, String> {
-    let bad = result.cases.iter().filter(|case| !case.outcome.is_well());
+    let bad = result.cases.iter().filter(|case| !case.outcome.is_favorable());
     let row = |case: &torture::result::CaseResult| {
-        let all = case.exchanges.iter().filter(|one| !one.judgement.outcome.is_well());
+        let all = case.exchanges.iter().filter(|one| !one.judgement.outcome.is_favorable());
         let text: Vec<String> = all
             .map(|one| {
                 format!("{}: {} {}", one.name, one.judgement.outcome.id(), one.judgement.seen)
@@ -183,7 +183,7 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
 }
 
 /// Returns the cases that a defect fails.
-fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
+fn failing_cases(defect: Defect, cases: &[Case]) -> Vec<String> {
     // many clients that disconnect inside a message show the same as one
     let ends = |case: &Case| defect == Defect::ForgetsHalfClosed && case.id == "C-05";
     // hangs of other cases are the subject of this one
@@ -213,7 +213,7 @@ fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
         ];
         let own = Defect::ALL.iter().filter(|defect| !elsewhere.contains(&defect.kind()));
         let own = own.skip(first).step_by(threads);
-        own.map(|defect| (*defect, reddened(*defect, cases))).collect::<Vec<_>>()
+        own.map(|defect| (*defect, failing_cases(*defect, cases))).collect::<Vec<_>>()
     };
     std::thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();

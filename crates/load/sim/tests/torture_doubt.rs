@@ -48,11 +48,11 @@ fn a_slow_server_that_keeps_its_connection_has_no_limit() {
 }
 
 /// Responds with 500 to a request without Host, and is down for the next two seconds.
-struct GoesAway {
+struct TemporarilyDown {
     back: Nanos,
 }
 
-impl Server for GoesAway {
+impl Server for TemporarilyDown {
     fn connect(&mut self, now: Nanos, _: Client) -> Admission {
         if now < self.back { Admission::Refuse } else { Admission::Accept }
     }
@@ -68,7 +68,7 @@ impl Server for GoesAway {
 
 #[test]
 fn a_server_that_disappears_after_a_failure_has_failed() {
-    let case = case_of("S-01", field(GoesAway { back: Nanos::ZERO }));
+    let case = case_of("S-01", field(TemporarilyDown { back: Nanos::ZERO }));
     let lines: Vec<String> = case.exchanges.iter().map(shown).collect();
     let failed = "the server responded 500, which reports its own failure";
     assert_eq!(lines, [format!("missing: fail, 3 of 3; {failed}")]);
@@ -112,7 +112,8 @@ impl Server for HangsLast {
     }
 
     fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
-        self.hung |= bytes.windows(3).any(|three| three == b"%00") && faulty::reacts(bytes);
+        self.hung |=
+            bytes.windows(3).any(|three| three == b"%00") && faulty::responds_or_closes(bytes);
         self.range.receive(now, client, bytes)
     }
 

@@ -104,7 +104,7 @@ fn framed() -> TestTarget {
 }
 
 /// Returns the most severe case; of equally severe ones, the first.
-fn gravest(result: &RunResult) -> Option<&CaseResult> {
+fn most_severe(result: &RunResult) -> Option<&CaseResult> {
     let weight = |case: &&CaseResult| severity::of_case(case).map(|weight| weight.severity);
     let found = result.cases.iter().filter(|case| severity::of_case(case).is_some());
     found.max_by(|one, other| weight(one).cmp(&weight(other)).then(other.case.id.cmp(&one.case.id)))
@@ -115,7 +115,7 @@ fn report_of(defect: Defect, called: &str, target: &TestTarget) -> String {
     let mut kept = KeptFailures::of(TestOutcome::is_finding);
     let result =
         campaign::run(target, &settings(), &cases, &mut field(&[defect], target), &mut kept);
-    let Some(case) = gravest(&result) else { return format!("{called}: not found\n") };
+    let Some(case) = most_severe(&result) else { return format!("{called}: not found\n") };
     let weight = severity::of_case(case).unwrap().severity;
     let ids: Vec<&str> = result
         .cases
@@ -184,12 +184,12 @@ fn a_correct_server_passes_every_case_of_grpc() {
 }
 
 /// Returns the cases of gRPC that a switch turns red.
-fn red_calls(defect: Defect) -> Vec<String> {
+fn failing_grpc_cases(defect: Defect) -> Vec<String> {
     let target = called();
     let settings = Settings { search: None, ..settings() };
     let (cases, mut field) = (usual(&target), field(&[defect], &target));
     let result = campaign::run(&target, &settings, &cases, &mut field, &mut Unwatched);
-    let red = result.cases.into_iter().filter(|case| !case.outcome.is_well());
+    let red = result.cases.into_iter().filter(|case| !case.outcome.is_favorable());
     red.map(|case| case.case.id).collect()
 }
 
@@ -200,7 +200,7 @@ fn every_case_of_grpc_is_turned_red_by_a_switch() {
     let (mut text, mut green) = (String::new(), BTreeSet::new());
     green.extend(usual(&called()).into_iter().map(|case| case.id));
     for defect in own {
-        let ids = red_calls(*defect);
+        let ids = failing_grpc_cases(*defect);
         ids.iter().for_each(|id| _ = green.remove(id));
         text += &format!("{:<20} {}\n", defect.id(), ids.join(" "));
     }
@@ -227,7 +227,7 @@ fn exchanges_passed(target: &TestTarget) -> usize {
     for case in &result.cases {
         for one in &case.exchanges {
             let judgement = &one.judgement;
-            let well = judgement.outcome.is_well();
+            let well = judgement.outcome.is_favorable();
             let (id, seen) = (&case.case.id, &judgement.seen);
             if !well {
                 odd += &format!("{id} {}: {}: {seen}\n", one.name, judgement.outcome.id());

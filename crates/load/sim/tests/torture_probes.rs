@@ -59,7 +59,7 @@ fn probed(server: impl Server + 'static, span: Nanos) -> Vec<Probe> {
     let probes = Probes::new(&Probing::default(), pattern());
     let mut both = Probed::new(&mut nothing, probes, &mut unwatched);
     Field::new(world).play(&mut both);
-    both.into_felt()
+    both.into_completed()
 }
 
 fn shown(probes: &[Probe]) -> String {

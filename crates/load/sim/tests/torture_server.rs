@@ -39,7 +39,7 @@ fn of(defect: Defect, ids: &[&str]) -> RunResult {
 }
 
 fn shown(case: &CaseResult) -> String {
-    let bad = case.exchanges.iter().filter(|one| !one.judgement.outcome.is_well());
+    let bad = case.exchanges.iter().filter(|one| !one.judgement.outcome.is_favorable());
     let bad = bad.map(|one| {
         format!("\n  {}: {} {}", one.name, one.judgement.outcome.id(), one.judgement.why)
     });

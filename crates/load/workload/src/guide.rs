@@ -99,7 +99,7 @@ pub trait Guide: std::fmt::Debug + Send {
 
     /// Returns whether the guide is notified of each call's end, even if calls are not logged;
     /// called once.
-    fn attends_to_each(&self) -> bool {
+    fn sees_every_response(&self) -> bool {
         false
     }
 

@@ -5,7 +5,7 @@ mod world;
 use crate::exit::{Code, Failure};
 use crate::{files, progress};
 use args::{CheckArgs, Disk};
-use engine::check::{rehearse, run_check};
+use engine::check::{check_sendable, run_check};
 use plan::FileSource;
 use plan::check::{CheckPlan, CheckResult, Step};
 use record::check::CheckRecord;
@@ -72,7 +72,7 @@ fn read_plan(args: &CheckArgs) -> Result<CheckPlan, Failure> {
         String::from_utf8(bytes).map_err(|_| named("the file is not UTF-8 text".to_owned()))?;
     let plan = plan::check::from_toml(&text, &args.given(), &Disk);
     let plan = plan.map_err(|error| named(error.to_string()))?;
-    rehearse(&plan).map_err(named)?;
+    check_sendable(&plan).map_err(named)?;
     Ok(plan)
 }
 

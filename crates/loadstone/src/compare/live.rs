@@ -60,7 +60,7 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
         crate::use_proxy(&mut side.plan, &task.outputs)?;
     }
     if !task.outputs.quiet {
-        crate::say_not_imported(task.sides.iter().map(|side| &side.plan));
+        crate::print_not_imported(task.sides.iter().map(|side| &side.plan));
     }
     // removed when the comparison is over
     let _worktrees = Worktrees::prepared(&mut task)?;
@@ -196,7 +196,7 @@ fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
 
 /// Formats the remaining time of all runs, after `runs` runs of a block; empty if no time ends
 /// them.
-fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
+fn remaining_time(task: &LiveTask, block: u32, runs: usize) -> String {
     // the end of a gate is unknown
     if task.gate.is_some() {
         return String::new();
@@ -265,7 +265,7 @@ impl Measurer<'_, '_> {
         let mut runs: Vec<Vec<RunRecord>> = vec![Vec::new(); self.sides.len()];
         for side in order {
             let change = Change { seed: Some(seed(runs[side].len())), ..Change::default() };
-            let to_go = time_to_go(self.task, block, runs.iter().map(Vec::len).sum());
+            let to_go = remaining_time(self.task, block, runs.iter().map(Vec::len).sum());
             let heading = format!("{heading} · {name}{to_go}");
             match self.sides[side].run(&change, &heading)? {
                 TrialEnd::Run(run) => {
@@ -330,7 +330,7 @@ fn in_duet(
 fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Result<Blocks, Failure> {
     let mut blocks = Blocks { runs: vec![Vec::new(); sides.len()], ..Blocks::default() };
     for side in &mut *sides {
-        side.practise()?;
+        side.prepare_first_block()?;
         if crate::signals::caught() > 0 {
             blocks.ended = Some(Ended::Interrupted);
             return Ok(blocks);

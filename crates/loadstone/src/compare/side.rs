@@ -96,7 +96,7 @@ impl<'a> Side<'a> {
             ready: task.ready,
             running: None,
             started: 0,
-            watched: task.bounds.iter().any(FailIf::is_of_cpu),
+            watched: task.bounds.iter().any(FailIf::is_cpu_time),
         };
         if asked.command.is_none() {
             let Some(mut target) = Session::reach(&asked.plan, &asked.name, env)? else {
@@ -121,7 +121,7 @@ impl<'a> Side<'a> {
     ///
     /// # Errors
     /// Fails like [`Session::trial`], and for a server that does not start, or exits at once.
-    pub(super) fn practise(&mut self) -> Result<(), Failure> {
+    pub(super) fn prepare_first_block(&mut self) -> Result<(), Failure> {
         let died = if let Some(target) = &self.running {
             match self.measured(target, &self.practice(), "practice")? {
                 TrialEnd::Died(why) => Some(why),
@@ -237,7 +237,7 @@ impl<'a> Side<'a> {
                 target.watch_server(process.as_ref());
                 Ok(Start::Ready(server, target))
             }
-            FirstLook::Silence(why) => Ok(Start::Not(self.never_came(server, &why))),
+            FirstLook::Silence(why) => Ok(Start::Not(self.start_failure(server, &why))),
             FirstLook::Interrupted => Ok(Start::Interrupted),
         }
     }
@@ -342,7 +342,7 @@ impl<'a> Side<'a> {
         Failure::usage(text)
     }
 
-    fn never_came(&self, server: ServerProcess, why: &str) -> Failure {
+    fn start_failure(&self, server: ServerProcess, why: &str) -> Failure {
         let (letter, url) = (self.letter, &self.asked.name);
         let gone = server.is_gone();
         let text = match server.end() {

@@ -19,7 +19,7 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
     let differ = differences(&runs);
     let mut cautions = differing_plans(&differ, task.force)?;
     refuse_too_few(&runs, !task.bounds.is_empty())?;
-    cautions.extend(other_machine(&runs));
+    cautions.extend(machine_caution(&runs));
     let started_unix_s =
         runs.iter().flatten().map(|run| run.started_unix_s).fold(f64::MAX, f64::min);
     let report = assemble(&Comparison {
@@ -74,7 +74,7 @@ fn refuse_too_few(runs: &[Vec<RunRecord>], gated: bool) -> Result<(), UsageError
 }
 
 /// Runs of two client machines differ by the machines too.
-fn other_machine(runs: &[Vec<RunRecord>]) -> Option<String> {
+fn machine_caution(runs: &[Vec<RunRecord>]) -> Option<String> {
     let mut all = runs.iter().flatten();
     let machine =
         |run: &RunRecord| (run.environment.host.clone(), run.environment.cpu_model.clone());

@@ -95,7 +95,7 @@ impl Files for Disk {
     }
 
     fn describe(&self, plan: &plan::Plan) -> Result<Vec<u8>, String> {
-        let env = Arc::new(Env::uncalibrated());
+        let env = Arc::new(Env::without_calibration());
         let mut session = Session::open(plan, "", &env).map_err(|error| format!("{error:#}"))?;
         session.describe_grpc().map_err(|failure| failure.text)
     }

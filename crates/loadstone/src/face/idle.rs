@@ -107,7 +107,7 @@ impl Keeper {
         self.connecting.remove(&slot);
         match self.io.read(slot, &mut [0; 4_096]) {
             Err(IoError::WouldBlock) => Ok(()),
-            Err(IoError::Failed(class)) if never_established(class) => {
+            Err(IoError::Failed(class)) if failed_to_connect(class) => {
                 self.created -= 1;
                 self.refused(slot, IoError::Failed(class))
             }
@@ -122,7 +122,7 @@ impl Keeper {
 }
 
 /// Returns whether a connect failed, rather than a connection that broke.
-fn never_established(class: sample::FailureClass) -> bool {
+fn failed_to_connect(class: sample::FailureClass) -> bool {
     use sample::FailureClass as Class;
     matches!(class, Class::Refused | Class::Unreachable | Class::SocketTimeout)
 }

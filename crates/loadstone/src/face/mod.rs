@@ -47,7 +47,7 @@ pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<T
 }
 
 /// Runs the tool's face, with the tool's exit code.
-pub(crate) fn wear(wanted: &ToolCall) -> ExitCode {
+pub(crate) fn run_face(wanted: &ToolCall) -> ExitCode {
     // before any thread is started, as the C library's time zone requires
     let utc_offset_s = crate::wall_clock::utc_offset_s();
     match faces::read(wanted.tool, &wanted.program, &wanted.args, &Disk) {
@@ -160,7 +160,7 @@ fn open_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Sess
     };
     let most = u32::try_from(short.most).unwrap_or(u32::MAX).min(asked);
     let threads = plan.driver.threads.unwrap_or(1);
-    if most < threads || !face.go_without(u64::from(asked - most)) {
+    if most < threads || !face.run_without_connections(u64::from(asked - most)) {
         return Err(error);
     }
     Session::open(&with_connections(plan, most), "", &env)
@@ -247,10 +247,10 @@ fn made(makers: &dyn RequestMakers, session: &Session) -> Vec<RequestSource> {
 }
 
 /// The face, shared with the watcher of its run.
-type Worn = Rc<RefCell<Box<dyn Face>>>;
+type SharedFace = Rc<RefCell<Box<dyn Face>>>;
 
 /// Handles a run that ended because of its script or a bug.
-fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
+fn broken(face: &SharedFace, error: &anyhow::Error) -> Ending {
     match error.downcast_ref::<ScriptError>() {
         Some(ScriptError(text)) => {
             face.borrow_mut().cannot_start(&StartTrouble::Script(text.clone()))
@@ -281,7 +281,7 @@ fn measured(
     session: &Session,
     logging: Logging,
     sources: Vec<RequestSource>,
-    (face, log): (&Worn, Option<File>),
+    (face, log): (&SharedFace, Option<File>),
     utc_offset_s: i32,
 ) -> anyhow::Result<Ending> {
     let output = face.borrow_mut().begin();

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use engine::{Order, Row};
-use faces::{Face, FaceOutput, Interval, Wish};
+use faces::{Face, FaceDecision, FaceOutput, Interval};
 use sample::{CallRecord, Ends};
 use session::Watcher;
 use stats::{Second, Snapshot};
@@ -15,18 +15,18 @@ use std::rc::Rc;
 pub(super) struct Watch {
     face: Rc<RefCell<Box<dyn Face>>>,
     log: Option<File>,
-    wish: Wish,
+    wish: FaceDecision,
     /// The first error of the log, reported when the run ends.
     broken: anyhow::Result<()>,
 }
 
 impl Watch {
     pub(super) fn new(face: Rc<RefCell<Box<dyn Face>>>, log: Option<File>) -> Watch {
-        Watch { face, log, wish: Wish::GoOn, broken: Ok(()) }
+        Watch { face, log, wish: FaceDecision::GoOn, broken: Ok(()) }
     }
 
     fn apply(&mut self, output: &FaceOutput) -> anyhow::Result<()> {
-        if output.wish != Wish::GoOn {
+        if output.wish != FaceDecision::GoOn {
             self.wish = output.wish;
         }
         if let Some(log) = self.log.as_mut().filter(|_| !output.log.is_empty()) {
@@ -38,7 +38,7 @@ impl Watch {
 
     fn stop_on_error(&mut self, output: &FaceOutput) {
         if let Err(error) = self.apply(output) {
-            self.wish = Wish::Abandon;
+            self.wish = FaceDecision::Abandon;
             self.broken = Err(error);
         }
     }
@@ -68,9 +68,9 @@ impl Watcher for Watch {
 
     fn order(&self) -> Order {
         match self.wish {
-            Wish::GoOn => Order::Go,
-            Wish::Stop => Order::Stop,
-            Wish::Abandon => Order::Abandon,
+            FaceDecision::GoOn => Order::Go,
+            FaceDecision::Stop => Order::Stop,
+            FaceDecision::Abandon => Order::Abandon,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::RampSession;
 use super::pace::{LaneLeft, StepPace};
-use super::rest::{Rest, Stillness};
-use super::watch::UntilAsBefore;
+use super::rest::{Rest, TargetRest};
+use super::watch::RecoveryStop;
 use crate::exit::Failure;
 use crate::run::live::Live;
 use args::{RampTarget, RampTask, Vary};
@@ -200,7 +200,7 @@ impl Lane {
         let (stillness, took) = self.rest.wait(self.settle)?;
         let step = self.steps + 1;
         match stillness {
-            Stillness::AtRest { failing } => {
+            TargetRest::AtRest { failing } => {
                 if let Some(first) =
                     self.only_step(steps).filter(|one| failing && one.point.fails())
                 {
@@ -208,16 +208,16 @@ impl Lane {
                     return Ok(None);
                 }
             }
-            Stillness::Restless => self.notes.push(format!(
+            TargetRest::Restless => self.notes.push(format!(
                 "Step {step} began before the server was idle: after {} a plain call was still \
                  slower than before the first step, or connections were still open.",
                 show::duration(took)
             )),
-            Stillness::Gone(why) => {
+            TargetRest::Gone(why) => {
                 self.ended = Some((self.death(&why, steps), true));
                 return Ok(None);
             }
-            Stillness::Interrupted => return Ok(None),
+            TargetRest::Interrupted => return Ok(None),
         }
         Ok(Some(took.as_secs_f64()))
     }
@@ -291,7 +291,7 @@ impl Lane {
                 }
             };
             match before.filter(|_| recovery) {
-                Some(before) => Box::new(UntilAsBefore { live, before, series: Vec::new() }),
+                Some(before) => Box::new(RecoveryStop { live, before, series: Vec::new() }),
                 None => live,
             }
         };

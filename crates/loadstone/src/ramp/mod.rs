@@ -35,7 +35,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     fleet.map_or(Ok(()), |fleet| admit(&task, fleet))?;
     crate::sut::check(task.outputs.sut.as_ref())?;
     if !task.outputs.quiet {
-        crate::say_not_imported(task.targets.iter().map(|target| &target.plan));
+        crate::print_not_imported(task.targets.iter().map(|target| &target.plan));
     }
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = RampSession {

@@ -34,7 +34,7 @@ pub(crate) struct Rest {
 
 /// State of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stillness {
+pub(crate) enum TargetRest {
     /// `failing`: the plain call got an error response.
     AtRest {
         failing: bool,
@@ -73,7 +73,7 @@ impl Rest {
     ///
     /// # Errors
     /// Fails for a plain call that cannot be attempted.
-    pub(crate) fn wait(&self, limit: Nanos) -> Result<(Stillness, Nanos), Failure> {
+    pub(crate) fn wait(&self, limit: Nanos) -> Result<(TargetRest, Nanos), Failure> {
         let start = net::reactor::monotonic();
         let bound = Nanos(self.call.0.saturating_mul(FACTOR)).max(self.call + SLACK);
         let mut pause = PAUSES.0;
@@ -81,29 +81,29 @@ impl Rest {
             let open = host::connections_to(&self.addresses);
             let left = limit - (net::reactor::monotonic() - start).min(limit);
             let Some(found) = self.call(left.max(bound))? else {
-                return Ok((Stillness::Interrupted, net::reactor::monotonic() - start));
+                return Ok((TargetRest::Interrupted, net::reactor::monotonic() - start));
             };
             let passed = net::reactor::monotonic() - start;
             if !found.unreachable && found.call.took <= bound && open <= self.sockets {
                 let failing = found.call.failure.is_some() && !LATER.contains(&found.call.status);
-                return Ok((Stillness::AtRest { failing }, passed));
+                return Ok((TargetRest::AtRest { failing }, passed));
             }
             if passed >= limit {
                 return Ok((self.trouble(found), passed));
             }
             if !crate::signals::pause(pause) {
-                return Ok((Stillness::Interrupted, passed));
+                return Ok((TargetRest::Interrupted, passed));
             }
             pause = (pause * 2).min(PAUSES.1);
         }
     }
 
-    fn trouble(&self, found: PlainCall) -> Stillness {
+    fn trouble(&self, found: PlainCall) -> TargetRest {
         if !found.unreachable {
-            return Stillness::Restless;
+            return TargetRest::Restless;
         }
         let why = found.call.failure.map_or_else(String::new, |(_, text)| text);
-        Stillness::Gone(why)
+        TargetRest::Gone(why)
     }
 
     /// Makes one plain call; `None` if a signal arrived first.

@@ -8,14 +8,14 @@ use stats::{Second, Snapshot};
 use units::Nanos;
 
 /// Ends the run as soon as the server answers as before.
-pub(super) struct UntilAsBefore {
+pub(super) struct RecoveryStop {
     pub(super) live: Box<dyn Watcher>,
     /// Median response time before the overload.
     pub(super) before: Nanos,
     pub(super) series: Vec<Second>,
 }
 
-impl Watcher for UntilAsBefore {
+impl Watcher for RecoveryStop {
     fn second(&mut self, second: &Second, total: &Snapshot) {
         self.series.push(second.clone());
         self.live.second(second, total);

@@ -191,7 +191,7 @@ fn repeats(
         match session.measure(&RunLoad::Repeat(repeat), observers) {
             Ok(run) => runs.push(run),
             Err(error) => {
-                not_begun = Some(unless_begun(error, (runs.len(), plan.measure.repeat))?);
+                not_begun = Some(failure_before_begin(error, (runs.len(), plan.measure.repeat))?);
                 break;
             }
         }
@@ -205,7 +205,10 @@ fn repeats(
 ///
 /// # Errors
 /// Fails if no earlier run has ended, or if the run began and failed.
-fn unless_begun(error: anyhow::Error, (ended, of): (usize, u32)) -> Result<Failure, Failure> {
+fn failure_before_begin(
+    error: anyhow::Error,
+    (ended, of): (usize, u32),
+) -> Result<Failure, Failure> {
     let not_begun = error.downcast_ref::<NotBegun>().is_some();
     let failure = Failure::from_run(error);
     if !not_begun || ended == 0 {
@@ -222,7 +225,7 @@ fn exit_code(run: &RunRecord) -> Code {
     let posts = run.bodies.specweb99.as_ref().and_then(|found| found.posts.as_ref());
     let failing = server_failed_all(run)
         || run.missed_expectations() > 0
-        || run.server.state.is_an_end()
+        || run.server.state.has_stopped_serving()
         || posts.is_some_and(|posts| !posts.agree());
     if nobody && run.outcomes.succeeded == 0 {
         Code::NoConnection
@@ -267,10 +270,10 @@ mod tests {
     #[test]
     fn runs_that_ended_outlive_one_that_did_not_begin() {
         let lost = || anyhow::Error::from(NotBegun("agent 2 is lost".into()));
-        let failure = unless_begun(lost(), (2, 3)).unwrap();
+        let failure = failure_before_begin(lost(), (2, 3)).unwrap();
         assert_eq!(failure.text, "only 2 of 3 runs were made: agent 2 is lost");
         assert_eq!(failure.code, Code::Usage);
-        assert_eq!(unless_begun(lost(), (0, 3)).unwrap_err().text, "agent 2 is lost");
-        assert!(unless_begun(anyhow::anyhow!("the log is full"), (2, 3)).is_err());
+        assert_eq!(failure_before_begin(lost(), (0, 3)).unwrap_err().text, "agent 2 is lost");
+        assert!(failure_before_begin(anyhow::anyhow!("the log is full"), (2, 3)).is_err());
     }
 }

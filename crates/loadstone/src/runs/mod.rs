@@ -19,7 +19,7 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
         RunsTask::Show(args) => show(&args),
         RunsTask::Gate(args) => gate::gate(&args),
         RunsTask::Tag { result, tag, store } => {
-            let mut store = to_change(&store)?;
+            let mut store = open_for_change(&store)?;
             let id = store.find(&result).map_err(refused)?;
             let before = store.tag(&id, &tag).map_err(refused)?;
             let from =
@@ -27,7 +27,7 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
             print_text(&format!("{id} has the tag {tag}{from}"))
         }
         RunsTask::Untag { tag, store } => {
-            let id = to_change(&store)?.untag(&tag).map_err(refused)?;
+            let id = open_for_change(&store)?.untag(&tag).map_err(refused)?;
             print_text(&format!("{id} no longer has the tag {tag}"))
         }
         RunsTask::Delete { ids, yes, store } => delete(&ids, yes, &store),
@@ -50,7 +50,7 @@ pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
 }
 
 /// Opens an existing store to change it.
-fn to_change(option: &StoreArgs) -> Result<Store, Failure> {
+fn open_for_change(option: &StoreArgs) -> Result<Store, Failure> {
     let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
     drop(keeping::noted(Store::open_to_read(&place).map_err(refused)?));
     Ok(keeping::noted(Store::open(&place).map_err(refused)?))
@@ -143,7 +143,7 @@ fn plan_of(stored: &Stored) -> Result<String, Failure> {
 
 /// Deletes results by id only: the meaning of a tag or `last` can change meanwhile.
 fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure> {
-    let mut store = to_change(option)?;
+    let mut store = open_for_change(option)?;
     let mut exact: Vec<RunId> = Vec::new();
     for id in ids {
         let found = store.find(id).map_err(refused)?;
@@ -171,7 +171,7 @@ fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure
 }
 
 fn export(file: &Path, results: &[String], option: &StoreArgs) -> Result<Code, Failure> {
-    let mut store = to_change(option)?;
+    let mut store = open_for_change(option)?;
     let ids = match results {
         [] => store
             .list(&Filter::default())

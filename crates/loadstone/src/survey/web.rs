@@ -47,7 +47,7 @@ pub(super) fn visit(
     for (one, visit) in listed.servers.iter().zip(tour.into_visits()) {
         let mut server = surveyed(one, &visit);
         if server.reached && permit.depth(one.address.ip()) != Depth::Plain {
-            look_at_tls(one, &mut server, gap)?;
+            probe_tls(one, &mut server, gap)?;
         }
         servers.push(server);
     }
@@ -117,7 +117,7 @@ fn surveyed(one: &Listed, visit: &TourResult) -> SurveyedServer {
 
 /// Returns the TLS versions that complete a handshake, and whether HTTP/2 is supported: two more
 /// connections, each `gap` after the previous one.
-fn look_at_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Result<(), Failure> {
+fn probe_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Result<(), Failure> {
     let secure = one.entry.url.as_ref().is_some_and(|url| url.scheme() == "https");
     if !secure {
         return Ok(());
@@ -183,7 +183,7 @@ mod tests {
         let listed = list::resolved(&list::read(&format!("https://{place}/"), false).unwrap());
         let mut server = SurveyedServer::at(place, &[]);
         let begun = net::reactor::monotonic();
-        look_at_tls(&listed.servers[0], &mut server, Duration::from_millis(100)).unwrap();
+        probe_tls(&listed.servers[0], &mut server, Duration::from_millis(100)).unwrap();
         assert!(net::reactor::monotonic() - begun >= Nanos::from_millis(200));
     }
 }

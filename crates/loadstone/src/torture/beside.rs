@@ -2,7 +2,7 @@
 
 use super::permit::classify;
 use crate::exit::{Code, Failure};
-use args::{Disk, TortureArgs, beside_plan};
+use args::{Disk, TortureArgs, background_plan};
 use campaign::{CampaignEvent, Watcher};
 use engine::{Order, Setup};
 use plan::{Load, Plan, ResolveRule};
@@ -84,7 +84,8 @@ impl Planned {
 /// # Errors
 /// Fails for a plan that is invalid or not permitted.
 pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, Failure> {
-    let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
+    let asked =
+        background_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
     let Some((plan, name)) = asked else { return Ok(None) };
     let resolve = permit(&plan, &name)?;
     let plan = along(&plan, resolve, args.what.path());
@@ -213,7 +214,7 @@ fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
     if scripted || plan.request.follow_max > 0 {
         return refused("scripts and redirects are not supported: both can lead to other servers");
     }
-    if let Some(step) = journeys.and_then(|it| it.step_to_anywhere()) {
+    if let Some(step) = journeys.and_then(|it| it.step_with_variable_host()) {
         let step = units::quoted(&step.name);
         return refused(&format!(
             "the host of step {step} comes from a variable and can be another server: write the \

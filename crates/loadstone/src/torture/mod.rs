@@ -173,7 +173,7 @@ fn run(
     let kept = keep(keeping, &torture, args.outputs.quiet);
     outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
     if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
-        crate::netpath_command::tell(facts).iter().for_each(|line| crate::say(line));
+        crate::netpath_command::path_lines(facts).iter().for_each(|line| crate::say(line));
     }
     Ok(code)
 }

@@ -124,8 +124,8 @@ pub(super) fn permit(
             governor.bar(&case.id, &why);
         }
     }
-    let bare = cases.iter().filter(|case| grounds.needs_bare_server(case));
-    governor.bar_in_front(bare.map(|case| case.id.clone()).collect());
+    let bare = cases.iter().filter(|case| grounds.needs_direct_server(case));
+    governor.bar_if_third_party(bare.map(|case| case.id.clone()).collect());
     let audit = audit.map(|audit| Rc::new(RefCell::new(audit)));
     let watch = found.map(|found| watch(url, reached, claim, found)).transpose()?;
     let outside = outside::signs(audit.clone(), watch);

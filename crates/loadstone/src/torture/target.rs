@@ -24,7 +24,7 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<net::tls::
     };
     let settings = net::tls::Settings {
         insecure: args.what.is_insecure(),
-        laid_open: true,
+        exposed_keys: true,
         alpn,
         ..net::tls::Settings::default()
     };

@@ -69,7 +69,7 @@ fn of_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), 
     let methods = args.methods.clone().unwrap_or_default();
     let log = read(&args.log, input, methods)?;
     let requests = show::count(log.accesses.len() as u64);
-    let span = show::duration(sped(log.span(), args.speed()));
+    let span = show::duration(at_speed(log.span(), args.speed()));
     let targets = show::count(log.asks.len() as u64);
     let text = format!("{requests} requests for {targets} targets in {span}");
     Ok((replay(&log, args), format!("{text}{}", left_out(&log))))
@@ -186,7 +186,7 @@ pub(super) fn without_requests(path: &str, left_out: &str) -> Failure {
     ))
 }
 
-pub(super) fn sped(at: Nanos, speed: f64) -> Nanos {
+pub(super) fn at_speed(at: Nanos, speed: f64) -> Nanos {
     Nanos::from_secs_f64(at.as_secs_f64() / speed)
 }
 
@@ -197,7 +197,7 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
         TargetPlan { method, ..TargetPlan::new(joined(base, &ask.target)) }
     });
     let mut plan = Plan::for_targets(targets.collect());
-    let at = |access: &Access| sped(access.at, args.speed());
+    let at = |access: &Access| at_speed(access.at, args.speed());
     let (due, session): (Vec<Nanos>, _) = match args.by.unwrap_or(By::Requests) {
         By::Requests => {
             plan.sequence = log.accesses.iter().map(|access| access.ask).collect();
@@ -239,7 +239,7 @@ fn groups(log: &Log, visit: &workload::access_log::ClientVisit, speed: f64) -> V
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);
     let groups = visit.rows.iter().zip(nexts).map(|(row, next)| VisitGroup {
         targets: vec![log.accesses[*row as usize].ask],
-        think: next.map_or(Nanos::ZERO, |next| sped(Nanos(at(next).0 - at(row).0), speed)),
+        think: next.map_or(Nanos::ZERO, |next| at_speed(Nanos(at(next).0 - at(row).0), speed)),
     });
     Visit { groups: groups.collect() }
 }

@@ -162,7 +162,7 @@ impl Scripted {
         )?;
         let mut plan = Plan::for_url(base);
         let steps = outline.program.steps.len();
-        plan.be_carried_out(script, outline.program).map_err(|error| error.0)?;
+        plan.set_journey_script(script, outline.program).map_err(|error| error.0)?;
         plan.not_imported = left_out.iter().map(ToString::to_string).collect();
         Ok(Scripted { plan, steps, left_out })
     }
@@ -172,7 +172,7 @@ impl Scripted {
         if !args.quiet {
             let steps = record::words::counted(self.steps as u64, "step");
             let mut text = format!("Postman: {steps} in 1 journey, whose scripts are run{why}");
-            list_left_out(&mut text, &self.left_out);
+            list_omitted(&mut text, &self.left_out);
             crate::say(&text);
         }
         if args.dry_run {
@@ -232,12 +232,12 @@ fn counts(imported: &Imported) -> String {
             write!(text, ", {}", counted(count, what)).expect("a String accepts all text");
         }
     }
-    list_left_out(&mut text, &imported.left_out);
+    list_omitted(&mut text, &imported.left_out);
     text
 }
 
 /// Lists the first omitted parts, and counts the others.
-fn list_left_out(text: &mut String, all: &[LeftOut]) {
+fn list_omitted(text: &mut String, all: &[LeftOut]) {
     for one in all.iter().take(LISTED_MAX) {
         write!(text, "\n  not imported: {one}").expect("a String accepts all text");
     }

@@ -1,9 +1,11 @@
 //! `loadstone workload import` of recordings: HAR, curl commands, OpenAPI.
 
-use super::access_log::sped;
+use super::access_log::at_speed;
 use super::token_trace;
 use crate::exit::Failure;
-use args::{By, Disk, ImportArgs, ImportFrom, of_grpcurl, set_login, set_manner, set_targets};
+use args::{
+    By, Disk, ImportArgs, ImportFrom, apply_request_options, of_grpcurl, set_login, set_targets,
+};
 use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -165,7 +167,7 @@ fn commands(
         if curl.compressed && !compressed {
             curl.ask_for_compression();
         }
-        set_manner(plan, &curl);
+        apply_request_options(plan, &curl);
         plan.request.compressed = compressed;
         let before = login.get_or_insert_with(|| curl.login.clone());
         if *before != curl.login {
@@ -279,7 +281,7 @@ fn distinct(requests: &[Recorded]) -> Distinct<'_> {
 /// Sets the load: each user repeats the recorded visit with its pauses; with `--by requests`, each
 /// request is sent at its recorded time.
 fn set_load(plan: &mut Plan, requests: &[Recorded], rows: &[u32], args: &ImportArgs) {
-    let at = |request: &Recorded| sped(request.at, args.speed());
+    let at = |request: &Recorded| at_speed(request.at, args.speed());
     if args.by == Some(By::Requests) {
         let due: Vec<Nanos> = requests.iter().map(at).collect();
         let count = due.len() as u64;

@@ -2,7 +2,7 @@
 //! and the token counts of each request, in the formats of Azure (LLM inference traces) and
 //! BurstGPT.
 
-use super::access_log::{lines, sped};
+use super::access_log::{at_speed, lines};
 use crate::exit::Failure;
 use args::ImportArgs;
 use plan::{Arrivals, Load, ModelApi, ModelRequest, Plan, Streaming, TargetPlan};
@@ -178,7 +178,7 @@ pub(super) fn plan(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, 
         return Err(wrong("it has no request with tokens".to_owned()));
     }
     rows.sort_by(|a, b| a.at.total_cmp(&b.at));
-    let due = |row: &TraceRow| sped(Nanos::from_secs_f64(row.at - rows[0].at), args.speed());
+    let due = |row: &TraceRow| at_speed(Nanos::from_secs_f64(row.at - rows[0].at), args.speed());
     let due: Vec<Nanos> = rows.iter().map(due).collect();
     let span = due.last().copied().unwrap_or_default();
     let plan = replay(&rows, due, args).map_err(wrong)?;

@@ -1,7 +1,7 @@
 //! The plan of the norm site against the norm site: it passes, and each switch that breaks one
 //! behavior makes exactly that behavior's steps fail.
 
-use crate::servers::{Serving, give_away, open_folder, own_program, unprivileged};
+use crate::servers::{Serving, chown_to_unprivileged, open_folder, own_program, unprivileged};
 use crate::support::{run, text, whole};
 use crate::{check, failed};
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Norm {
         assert!(made.status.success(), "{made:?}");
         // a link out of the root
         std::fs::write(folder.path().join("secret.txt"), "not for you\n").unwrap();
-        give_away(&folder.path().join("secret.txt"));
+        chown_to_unprivileged(&folder.path().join("secret.txt"));
         let link = root.join("htdocs/sub/way-out");
         std::os::unix::fs::symlink(folder.path().join("secret.txt"), link).unwrap();
         let mut command = unprivileged(program);
@@ -88,14 +88,14 @@ fn with_max_clients_1_and_2_two_and_one_of_three_fail() {
 }
 
 /// Switch, further options of the site and of the check, and the steps that fail.
-type Confusion =
+type DefectRow =
     (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
-const fn one(name: &'static str, steps: &'static [&'static str]) -> Confusion {
+const fn one(name: &'static str, steps: &'static [&'static str]) -> DefectRow {
     (name, &[], &[], steps)
 }
 
-const CONFUSIONS: &[Confusion] = &[
+const CONFUSIONS: &[DefectRow] = &[
     one("welcome", &["1: the welcome page"]),
     one("menu", &["1: the menu of everything"]),
     one("hw-text", &["2: hello world is one line"]),

@@ -15,7 +15,7 @@ const NO_USER: u32 = 65_534;
 pub(crate) fn open_folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    give_away(folder.path());
+    chown_to_unprivileged(folder.path());
     folder
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn privileged() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-pub(crate) fn give_away(path: &Path) {
+pub(crate) fn chown_to_unprivileged(path: &Path) {
     if privileged() {
         chown(path, Some(NO_USER), Some(NO_USER)).unwrap();
     }

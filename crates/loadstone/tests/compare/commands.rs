@@ -36,13 +36,13 @@ impl Scene {
     #[track_caller]
     fn compare(&self, a: &str, b: &str, more: &[&str]) -> Ran {
         let ran = run(&[&self.words(a, b, more)[..], &[&self.url()]].concat());
-        self.nothing_is_left();
+        self.assert_no_leftovers();
         ran
     }
 
     /// Checks that no process has this port in its command line, and that no server listens on it.
     #[track_caller]
-    fn nothing_is_left(&self) {
+    fn assert_no_leftovers(&self) {
         let mut left = Vec::new();
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -139,7 +139,7 @@ fn a_taken_port_is_reported() {
     let ran = run(&[&scene.words(&site, &site, &[])[..], &[&url]].concat()).expect(&[2]);
     let text = format!("a server answers at {url} before A's server is started");
     assert!(ran.stderr.contains(&text), "{}", ran.stderr);
-    scene.nothing_is_left();
+    scene.assert_no_leftovers();
 }
 
 /// A server exits during the comparison: the complete blocks are reported, or that there are none.
@@ -154,7 +154,7 @@ fn a_server_that_dies_while_it_is_measured_ends_the_session() {
     // as soon as it is up, or later, depending on the load of the machine
     let found = ["A's server ended with exit code 0", "stopped answering: none of"];
     assert!(found.iter().any(|found| ran.stderr.contains(found)), "{}", ran.stderr);
-    scene.nothing_is_left();
+    scene.assert_no_leftovers();
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn ctrl_c_ends_the_server_too() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(130));
-    scene.nothing_is_left();
+    scene.assert_no_leftovers();
 }
 
 /// A service manager may send both signals at once; the program still shuts down in order.
@@ -184,7 +184,7 @@ fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
     let output = child.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("interrupted before the first block was complete"), "{errors}");
-    scene.nothing_is_left();
+    scene.assert_no_leftovers();
 }
 
 /// A second signal ends the program at once, with its server, even if that ignores TERM.
@@ -205,7 +205,7 @@ fn a_second_ctrl_c_kills_the_server() {
         std::thread::yield_now();
     };
     assert_eq!(status.code(), Some(130));
-    scene.nothing_is_left();
+    scene.assert_no_leftovers();
 }
 
 /// The program raises its own descriptor limit for its connections; servers get the user's limit.
@@ -223,7 +223,7 @@ fn every_server_has_the_same_limits() {
     let limits: Vec<&str> = limits.lines().collect();
     // each side once for the start check, and once for each run
     assert_eq!(limits, vec!["256"; 22]);
-    scene.nothing_is_left();
+    scene.assert_no_leftovers();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::support::apache::Apache;
 use crate::support::caddy::Caddy;
 use crate::support::nginx::Nginx;
 use crate::support::{Site, measure};
-use crate::{findings_of, in_one_of_the_tries};
+use crate::{findings_of, succeeds_in_some_attempt};
 
 /// One call at a time, many concurrent calls, and an open load that any server sustains.
 const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
@@ -14,7 +14,7 @@ const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
 #[track_caller]
 fn not_accused(url: &str) {
     for load in LOADS {
-        in_one_of_the_tries(|| {
+        succeeds_in_some_attempt(|| {
             let report = measure(&[&[url, "-d", "2s"][..], load].concat());
             assert!(report["outcomes"]["succeeded"].as_u64().unwrap() > 0, "{load:?}: {report:#}");
             let mut others = findings_of(&report);

@@ -2,7 +2,7 @@
 //! segments. Only root can create one.
 
 use crate::support::{behind, finish, untested};
-use crate::{findings_of, in_one_of_the_tries};
+use crate::{findings_of, succeeds_in_some_attempt};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
@@ -76,7 +76,7 @@ impl Drop for Lossy {
 }
 
 /// Returns whether namespaces and packet filters are available; if not, prints the missing part.
-fn to_be_had() -> bool {
+fn is_available() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--net", "sh", "-c", "ip link set lo up && nft list ruleset && nsenter -V"]);
     let why = match command.env("PATH", FOLDERS).output() {
@@ -93,21 +93,21 @@ fn to_be_had() -> bool {
 
 #[test]
 fn packets_lost_both_ways_are_named_first() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let lossy = Lossy::start("");
     for load in [&["-c", "8"][..], &["--rate", "200/s"]] {
         // both signs: our kernel's own count, and the timer's delay
-        in_one_of_the_tries(|| lossy.named_first(load, &["segments on", "timer of 200 ms"]));
+        succeeds_in_some_attempt(|| lossy.named_first(load, &["segments on", "timer of 200 ms"]));
     }
 }
 
 #[test]
 fn lost_responses_alone_show_in_the_times() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let lossy = Lossy::start(&format!("ip saddr {SERVER}"));
-    in_one_of_the_tries(|| lossy.named_first(&["-c", "4"], &["timer of 200 ms"]));
+    succeeds_in_some_attempt(|| lossy.named_first(&["-c", "4"], &["timer of 200 ms"]));
 }

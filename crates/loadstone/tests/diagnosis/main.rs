@@ -40,7 +40,7 @@ const TRIES: usize = 6;
 /// # Panics
 /// Panics with the reason of the last attempt, if none succeeds.
 #[track_caller]
-fn in_one_of_the_tries(mut once: impl FnMut() -> Result<(), String>) {
+fn succeeds_in_some_attempt(mut once: impl FnMut() -> Result<(), String>) {
     let mut last = String::new();
     for _ in 0..TRIES {
         match once() {
@@ -54,7 +54,7 @@ fn in_one_of_the_tries(mut once: impl FnMut() -> Result<(), String>) {
 /// Checks that a run against a site with these options finds this; each attempt restarts the site.
 #[track_caller]
 fn shows(id: &str, site: &[(&str, &str)], path: &str, run: &[&str]) {
-    in_one_of_the_tries(|| has(id, &findings(site, path, run)));
+    succeeds_in_some_attempt(|| has(id, &findings(site, path, run)));
 }
 
 /// Checks that this is among the findings; the error lists all of them.

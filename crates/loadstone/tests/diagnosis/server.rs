@@ -1,7 +1,7 @@
 //! The site's weaknesses, each over real sockets.
 
 use crate::support::{Site, run};
-use crate::{findings, has, in_one_of_the_tries, names, shows};
+use crate::{findings, has, names, shows, succeeds_in_some_attempt};
 
 #[test]
 fn nagle_and_the_kernels_own_delayed_acknowledgement() {
@@ -71,7 +71,7 @@ fn contention_shows_on_the_curve() {
     let url = site.url("/hw");
     let args = ["ramp", &url, "--population", "--from", "1", "--to", "40", "--step", "13"];
     let more = ["--hold", "2s", "--json", "-", "--quiet"];
-    in_one_of_the_tries(|| {
+    succeeds_in_some_attempt(|| {
         let ran = run(&[&args[..], &more].concat()).expect(&[0, 4]);
         has("cpu-contention", &crate::findings_of(&ran.json()))
     });

@@ -81,7 +81,7 @@ impl Pair {
     #[track_caller]
     fn agree(self) -> Pair {
         assert_eq!(masked(&self.ours.stdout), masked(&self.theirs.stdout), "{:#?}", self.ours);
-        self.agree_on_the_rest()
+        self.compare_the_rest()
     }
 
     /// Like [`Pair::agree`], without these lines, which depend on a rate or on the end of the time.
@@ -92,7 +92,7 @@ impl Pair {
             masked(&ran.stdout).into_iter().filter(|line| !named(line)).collect()
         };
         assert_eq!(kept(&self.ours), kept(&self.theirs), "{:#?}", self.ours);
-        self.agree_on_the_rest()
+        self.compare_the_rest()
     }
 
     /// Like [`Pair::agree_without`], for several threads. The original's threads write to one
@@ -114,11 +114,11 @@ impl Pair {
             lines.map(masked_line).filter(|line| !named(line)).collect()
         };
         assert_eq!(figures(&self.ours), figures(&self.theirs), "{:#?}", self.ours);
-        self.agree_on_the_rest()
+        self.compare_the_rest()
     }
 
     #[track_caller]
-    fn agree_on_the_rest(self) -> Pair {
+    fn compare_the_rest(self) -> Pair {
         assert_eq!(self.ours.stderr, self.theirs.stderr, "{:#?}", self.ours);
         assert_eq!(self.ours.code, self.theirs.code, "{:#?}", self.ours);
         self
@@ -176,7 +176,7 @@ fn invalid_h2load_options_are_refused_alike() {
         &["--rps", "x", url],
         &["--rps", "-1", url],
     ];
-    refused_alike(lines);
+    assert_same_refusals(lines);
 }
 
 #[test]
@@ -204,11 +204,11 @@ fn invalid_addresses_and_files_are_refused_alike() {
         &["--log-file=/nowhere/at/all", url],
         &["http://nohost.invalid/"],
     ];
-    refused_alike(lines);
+    assert_same_refusals(lines);
 }
 
 #[track_caller]
-fn refused_alike(lines: &[&[&str]]) {
+fn assert_same_refusals(lines: &[&[&str]]) {
     for line in lines {
         let Pair { theirs, ours } = both(line);
         let sorted = |text: &str| {

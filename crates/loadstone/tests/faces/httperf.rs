@@ -178,7 +178,7 @@ fn errors_are_counted_where_the_original_counts_them() {
 }
 
 /// Server that sends these bytes for every request, and closes.
-fn breaking_off(text: &'static str) -> Scripted {
+fn closing_server(text: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         read_request(&mut BufReader::new(&mut stream));
         stream.write_all(text.as_bytes()).ok();
@@ -191,10 +191,10 @@ fn aborted_connections_count_as_resets_there() {
         "HTTP/1.1 200 OK\r\nServer: x\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
     ] {
-        same(breaking_off(found).address.port(), "--num-conns 3");
+        same(closing_server(found).address.port(), "--num-conns 3");
     }
     // the exception named in the guide: httperf ignores the length then
-    let short = breaking_off("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf");
+    let short = closing_server("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf");
     let line = format!("--server 127.0.0.1 --port {} --num-conns 3", short.address.port());
     let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let (theirs, ours) = (original(&args), ours(&args));

@@ -63,17 +63,17 @@ impl Home {
     /// siege (with `-q`, without a message), as 4.0.7 sometimes does.
     fn original(&self, args: &[&str]) -> Ran {
         for _ in 1..TRIES {
-            let ran = self.original_once(args);
+            let ran = self.run_original_once(args);
             // killed; timeout's own code if it was not killed with it
             let killed = matches!(ran.code, -1 | 137);
             if !killed {
                 return ran;
             }
         }
-        self.original_once(args)
+        self.run_original_once(args)
     }
 
-    fn original_once(&self, args: &[&str]) -> Ran {
+    fn run_original_once(&self, args: &[&str]) -> Ran {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "15", "siege"]).args(args);
         command.stdin(Stdio::null()).env("LC_ALL", "C");

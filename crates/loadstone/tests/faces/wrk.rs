@@ -121,7 +121,7 @@ impl Pair {
 
     /// Checks that the whole texts are equal.
     #[track_caller]
-    fn agree_wholly(self, line: &[&str]) {
+    fn compare_whole_texts(self, line: &[&str]) {
         assert_eq!(self.ours.stdout, self.theirs.stdout, "{line:?}");
         assert_eq!(self.ours.stderr, self.theirs.stderr, "{line:?}");
         assert_eq!(self.ours.code, self.theirs.code, "{line:?}");
@@ -171,7 +171,7 @@ fn invalid_wrk_options_are_refused() {
         &["http://nohost.invalid/"],
     ];
     for line in lines {
-        both(line).agree_wholly(line);
+        both(line).compare_whole_texts(line);
     }
     let Pair { theirs, ours } = both(&["-v"]);
     let rest = |ran: &Ran| ran.stdout.split_once('\n').map(|(_, rest)| rest.to_owned());
@@ -401,10 +401,10 @@ fn requests_that_wrks_own_parser_refuses() {
     ] {
         let path = written(name, text);
         let line = [&["-s", &path][..], &run].concat();
-        both(&line).agree_wholly(&line);
+        both(&line).compare_whole_texts(&line);
     }
     for line in [["-t1", "-c1", "-d1", "http://127.0.0.1:0/"], ["-t-1", "-c1", "-d1", &url]] {
-        both(&line).agree_wholly(&line);
+        both(&line).compare_whole_texts(&line);
     }
 }
 

@@ -16,7 +16,7 @@ const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/
 
 /// Returns whether this user can create a path to a server of this host; if not, prints the missing
 /// part.
-fn to_be_had() -> bool {
+fn is_available() -> bool {
     let tried = run(&["netpath", "-q", "--rtt", "0ms", "--", "true"]);
     if tried.code == 0 {
         return true;
@@ -35,7 +35,7 @@ fn netpath(options: &[&str], program: &[&str]) -> Ran {
 
 #[test]
 fn a_program_reaches_a_server_of_the_loopback_over_the_path() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -61,7 +61,7 @@ fn a_program_reaches_a_server_of_the_loopback_over_the_path() {
 
 #[test]
 fn exit_codes_are_handed_on() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let code = |program: &[&str]| netpath(&["-q", "--rtt", "1ms"], program).code;
@@ -77,15 +77,15 @@ fn exit_codes_are_handed_on() {
 }
 
 /// Running netpath whose program has printed its first line.
-struct UnderWay {
+struct RunningNetpath {
     child: Child,
     out: BufReader<ChildStdout>,
     err: BufReader<ChildStderr>,
 }
 
-impl UnderWay {
+impl RunningNetpath {
     /// `script`: a script for sh, with its arguments.
-    fn start(options: &[&str], script: &str, arguments: &[&str]) -> UnderWay {
+    fn start(options: &[&str], script: &str, arguments: &[&str]) -> RunningNetpath {
         let mut all = vec!["netpath"];
         all.extend(options);
         all.extend(["--", "sh", "-c", script, "sh"]);
@@ -98,7 +98,7 @@ impl UnderWay {
         let mut first = String::new();
         out.read_line(&mut first).unwrap();
         assert_eq!(first, "ready\n");
-        UnderWay { child, out, err }
+        RunningNetpath { child, out, err }
     }
 
     /// Returns the name of the device on this host, which is printed first on standard error.
@@ -115,11 +115,11 @@ impl UnderWay {
 
 #[test]
 fn signals_are_passed_on() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let script = "trap 'echo got it; exit 9' TERM; echo ready; while :; do read -r line; done";
-    let mut under_way = UnderWay::start(&["-q", "--rtt", "1ms"], script, &[]);
+    let mut under_way = RunningNetpath::start(&["-q", "--rtt", "1ms"], script, &[]);
     under_way.kill(Signal::TERM);
     let mut rest = String::new();
     under_way.out.read_to_string(&mut rest).unwrap();
@@ -130,11 +130,11 @@ fn signals_are_passed_on() {
 /// ended; one of them has even left the session.
 #[test]
 fn nothing_stays_behind_after_a_kill() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let script = "setsid sleep 1000 & sleep 1000 & echo ready; exec sleep 1000";
-    let mut under_way = UnderWay::start(&["--rtt", "1ms"], script, &[]);
+    let mut under_way = RunningNetpath::start(&["--rtt", "1ms"], script, &[]);
     let device = under_way.device();
     let devices = || std::fs::read_to_string("/proc/net/dev").unwrap();
     assert!(devices().contains(&format!("{device}:")), "{device}");
@@ -146,7 +146,7 @@ fn nothing_stays_behind_after_a_kill() {
 
 #[test]
 fn a_server_starts_at_the_far_end_and_ends_with_the_program() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let exe = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
@@ -207,7 +207,7 @@ fn an_invalid_trace_is_refused_with_its_line() {
 /// of 1,500 bytes are content. The stored plan needs no file.
 #[test]
 fn a_run_goes_through_a_recorded_link() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -231,18 +231,18 @@ fn a_run_goes_through_a_recorded_link() {
 /// More paths than the four available subnets, all started at once.
 #[test]
 fn many_paths_coexist() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
     let script = "curl -sS -o /dev/null \"$1\" && echo ready; read -r go";
     let url = site.url("/hw");
     let mut devices: Vec<String> = std::thread::scope(|scope| {
-        let start = || UnderWay::start(&["--rtt", "1ms"], script, &[&url]);
+        let start = || RunningNetpath::start(&["--rtt", "1ms"], script, &[&url]);
         let all: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
         // all of them are set up before the first is ended
-        let mut all: Vec<UnderWay> = all.into_iter().map(|one| one.join().unwrap()).collect();
-        let devices = all.iter_mut().map(UnderWay::device).collect();
+        let mut all: Vec<RunningNetpath> = all.into_iter().map(|one| one.join().unwrap()).collect();
+        let devices = all.iter_mut().map(RunningNetpath::device).collect();
         for one in &mut all {
             one.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
             assert!(one.child.wait().unwrap().success());
@@ -257,7 +257,7 @@ fn many_paths_coexist() {
 /// One sentence names the problem and the fix.
 #[test]
 fn without_permission_the_error_names_the_fix() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let mut command =
@@ -272,7 +272,7 @@ fn without_permission_the_error_names_the_fix() {
 /// the user's own namespaces. The device node is a substitute in a mount namespace of this test.
 #[test]
 fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let script = "mount -t tmpfs none /mnt && mknod /mnt/tun c 10 200 && chmod 666 /mnt/tun && \
@@ -295,7 +295,7 @@ fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
 /// the non-default algorithm of the current namespace.
 #[test]
 fn both_ends_send_by_the_congestion_control_that_is_here() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let names = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
@@ -321,7 +321,7 @@ fn causes(document: &Value) -> Vec<&str> {
 
 #[test]
 fn a_run_uses_a_path_and_reports_it() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -350,7 +350,7 @@ fn a_run_uses_a_path_and_reports_it() {
 /// Each user has a separate address and link; the report distinguishes them.
 #[test]
 fn each_client_is_behind_a_path_of_its_own() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -381,7 +381,7 @@ fn each_client_is_behind_a_path_of_its_own() {
 #[cfg(feature = "h3")]
 #[test]
 fn http3_goes_through_a_path() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = QuicSite::start();
@@ -405,7 +405,7 @@ fn http3_goes_through_a_path() {
 
 #[test]
 fn a_udp_server_replies_from_the_requested_address() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     for address in ["127.0.0.1:0", "0.0.0.0:0"] {
@@ -433,7 +433,7 @@ fn a_udp_server_replies_from_the_requested_address() {
 /// In an open load each arrival is a client: the shares are those of the calls.
 #[test]
 fn arrivals_are_clients_in_turn() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -473,7 +473,7 @@ fn an_invalid_population_is_refused() {
 /// gets correspondingly fewer.
 #[test]
 fn a_ramp_varies_the_path_at_one_load() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -526,7 +526,7 @@ fn unvariable_properties_are_refused() {
 /// Both sides of a comparison use the same path.
 #[test]
 fn a_comparison_goes_through_a_path() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -549,7 +549,7 @@ fn a_comparison_goes_through_a_path() {
 
 #[test]
 fn a_torture_goes_through_a_path() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -571,7 +571,7 @@ fn a_torture_goes_through_a_path() {
 /// (RFC 6928) and doubles it: 10, 20, 40. The handshake takes one more.
 #[test]
 fn slow_start_takes_the_rounds_of_the_textbook() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -591,7 +591,7 @@ fn slow_start_takes_the_rounds_of_the_textbook() {
 /// of all connections take that long.
 #[test]
 fn lost_handshakes_cost_a_second() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     const CONNECTIONS: u32 = 800;
@@ -643,7 +643,7 @@ fn downloaded(ran: &str) -> f64 {
 /// either, both are repeated.
 #[test]
 fn a_rate_equals_the_kernels_shaper() {
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let site = Site::start(&[]);
@@ -667,7 +667,7 @@ fn a_rate_equals_the_kernels_shaper() {
 /// Returns the bytes per second of the download with TBF on the device at the server's end.
 fn shaped_by_the_kernel(curl: &[&str]) -> f64 {
     let script = "echo ready; read -r go; exec \"$@\"";
-    let mut shaped = UnderWay::start(&["--rtt", "10ms"], script, curl);
+    let mut shaped = RunningNetpath::start(&["--rtt", "10ms"], script, curl);
     let device = shaped.device();
     let shaper = ["qdisc", "add", "dev", &device, "root", "tbf"];
     let mut tc = std::process::Command::new("tc");
@@ -687,7 +687,7 @@ fn shaped_by_the_kernel(curl: &[&str]) -> f64 {
 #[test]
 fn loss_limits_throughput_as_the_formula_predicts() {
     const CONNECTIONS: f64 = 16.0;
-    if !to_be_had() {
+    if !is_available() {
         return;
     }
     let exe = program::<&str>(&[]).get_program().to_string_lossy().into_owned();

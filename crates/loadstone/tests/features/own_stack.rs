@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 
 /// Returns whether this user can create a network device here; if not, prints the missing part.
-fn to_be_had(site: &Site) -> bool {
+fn is_available(site: &Site) -> bool {
     let tried = run(&["run", &site.url("/"), "--stack", "own", "-n", "1", "-c", "1", "-q"]);
     if tried.code != 3 && tried.code != 2 {
         return true;
@@ -35,7 +35,7 @@ fn ways(site: &Site) -> [(&'static str, &'static str); 3] {
 #[test]
 fn every_call_is_answered_on_kept_and_on_new_connections() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let url = site.url("/bytes/20000");
@@ -57,7 +57,7 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
 /// the server may not have closed those connections yet.
 #[test]
 fn later_connections_have_other_ports() {
-    if !to_be_had(&Site::start(&[])) {
+    if !is_available(&Site::start(&[])) {
         return;
     }
     let (tell, found) = channel();
@@ -82,7 +82,7 @@ fn later_connections_have_other_ports() {
 #[test]
 fn long_and_short_packets_arrive_complete() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -107,7 +107,7 @@ fn long_and_short_packets_arrive_complete() {
 #[test]
 fn no_worker_gets_the_packets_of_another() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     for (stack, _) in ways(&site) {
@@ -122,7 +122,7 @@ fn no_worker_gets_the_packets_of_another() {
 #[test]
 fn tls_works_over_it() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     for (stack, _) in ways(&site) {
@@ -136,7 +136,7 @@ fn tls_works_over_it() {
 #[test]
 fn the_report_shows_the_stacks_counts() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let url = site.url("/bytes/3000");
@@ -162,7 +162,7 @@ fn the_report_shows_the_stacks_counts() {
 #[test]
 fn a_path_inside_delays_and_loses_as_configured() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let url = site.url("/bytes/4000");
@@ -193,7 +193,7 @@ fn a_path_inside_delays_and_loses_as_configured() {
 #[test]
 fn the_link_of_a_path_is_that_of_all_threads() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let words = ["--stack", "own", "--path", "rtt=10ms, rate=4M", "--threads", "2", "-c", "4"];
@@ -217,7 +217,7 @@ fn the_link_of_a_path_is_that_of_all_threads() {
 #[test]
 fn clients_inside_have_paths_of_their_own() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let kinds = "near=[rtt=10ms]:50%, far=[rtt=90ms]:50%";
@@ -240,7 +240,7 @@ fn clients_inside_have_paths_of_their_own() {
 #[test]
 fn webmarks_mode_delays_only_the_clients_packets() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let path = "webmark, rate=1.5M, delay=25ms";
@@ -258,7 +258,7 @@ fn webmarks_mode_delays_only_the_clients_packets() {
 #[test]
 fn idle_connections_are_held_and_counted_over_both_stacks() {
     let site = Site::start(&[]);
-    let own = to_be_had(&site);
+    let own = is_available(&site);
     for stack in ["kernel", "own"].iter().take(if own { 2 } else { 1 }) {
         let words = ["--stack", stack, "--idle", "150", "-n", "50", "-c", "2", &site.url("/")];
         let report = measured(&words, &[0, 4]);
@@ -303,7 +303,7 @@ fn agreed(traits: &[&str]) -> (String, Value) {
 #[test]
 fn a_connection_has_the_traits_that_it_is_given() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let words = |found: &str| found.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
@@ -332,7 +332,7 @@ fn a_connection_has_the_traits_that_it_is_given() {
 #[test]
 fn addresses_are_chosen_or_refused_with_the_fix() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let from = |prefix: &str| {
@@ -354,7 +354,7 @@ fn addresses_are_chosen_or_refused_with_the_fix() {
 }
 
 /// Runs a shell script in a separate network, where no other routes and devices exist.
-fn in_a_network(script: &str) -> crate::support::Ran {
+fn in_separate_network(script: &str) -> crate::support::Ran {
     let mut command = behind(&["unshare", "-n", "sh", "-c", script, "sh"]);
     command.args(["run", "--stack", "own", "-n", "4", "-q"]);
     finish(command, b"")
@@ -364,7 +364,7 @@ fn in_a_network(script: &str) -> crate::support::Ran {
 #[test]
 fn failures_are_reported_and_leave_nothing_behind() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let url = "http://127.0.0.1:9/";
@@ -396,7 +396,7 @@ fn failures_are_reported_and_leave_nothing_behind() {
         ),
         ("true", "", "127.0.0.1:9: connection refused"),
     ] {
-        let ran = in_a_network(&format!(
+        let ran = in_separate_network(&format!(
             "ip link set lo up; {before}; \"$@\" {more} {url}; code=$?; ip -o link | grep -c loadstone; \
              exit $code"
         ));
@@ -409,7 +409,7 @@ fn failures_are_reported_and_leave_nothing_behind() {
 
 /// Runs one thread in a separate network with a server, and acts on its device after a few hundred
 /// packets.
-fn meddled_with(deed: &str, more: &[&str]) -> Value {
+fn run_with_device_action(deed: &str, more: &[&str]) -> Value {
     let script = format!(
         "ip link set lo up
          \"$1\" site --listen 127.0.0.1:8000 >/dev/null & site=$!
@@ -429,15 +429,15 @@ fn meddled_with(deed: &str, more: &[&str]) -> Value {
 /// the emulation.
 #[test]
 fn packets_that_find_the_devices_queue_full_are_counted() {
-    if !to_be_had(&Site::start(&[])) {
+    if !is_available(&Site::start(&[])) {
         return;
     }
     let deed = "ip link set loadstone0 txqueuelen 1";
     for stack in ["own", "own:batches"] {
-        let report = meddled_with(deed, &["--stack", stack, "-d", "4s"]);
+        let report = run_with_device_action(deed, &["--stack", stack, "-d", "4s"]);
         assert!(whole(&report, "/stack/missed") > 0, "{stack}: {}", report["stack"]);
     }
-    let report = meddled_with(deed, &["--stack", "own", "--path", "rtt=2ms", "-d", "4s"]);
+    let report = run_with_device_action(deed, &["--stack", "own", "--path", "rtt=2ms", "-d", "4s"]);
     let (missed, lost) = (whole(&report, "/stack/missed"), whole(&report, "/path/overflowed"));
     assert!(missed > 0 && missed == lost, "{missed} {lost}");
 }
@@ -445,12 +445,12 @@ fn packets_that_find_the_devices_queue_full_are_counted() {
 /// New connections fail at once, without busy waiting.
 #[test]
 fn a_deleted_device_is_reported_without_cpu_use() {
-    if !to_be_had(&Site::start(&[])) {
+    if !is_available(&Site::start(&[])) {
         return;
     }
     for more in [&["own"][..], &["own:batches"], &["own", "--path", "rtt=2ms"]] {
         let words = [&["-d", "3s", "--stack"], more].concat();
-        let report = meddled_with("ip link del loadstone0", &words);
+        let report = run_with_device_action("ip link del loadstone0", &words);
         let classes: Vec<&str> = report["failures"]
             .as_array()
             .expect("a list")
@@ -473,7 +473,7 @@ fn two_cores() -> String {
 #[test]
 fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
     let site = Site::start(&[("service", "5ms")]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let ours = two_cores();
@@ -493,7 +493,7 @@ fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
 #[test]
 fn clients_keep_a_prefix_that_threads_can_divide() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let ours = two_cores();
@@ -510,7 +510,7 @@ fn clients_keep_a_prefix_that_threads_can_divide() {
 #[test]
 fn targets_with_other_threads_share_chosen_addresses() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -541,7 +541,7 @@ fn targets_with_other_threads_share_chosen_addresses() {
 #[test]
 fn later_clients_have_the_parts_of_the_first_step() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let ours = two_cores();

@@ -44,7 +44,7 @@ fn network() -> Option<Child> {
 impl Wire {
     /// Creates the wire; `None`, with a message, if this user may not create networks or use
     /// AF_XDP.
-    fn lay(link: &str) -> Option<Wire> {
+    fn create_wire(link: &str) -> Option<Wire> {
         let (Some(here), Some(there)) = (network(), network()) else {
             untested("AF_XDP is not tested: a network of its own needs root");
             return None;
@@ -145,7 +145,7 @@ const MODES: [(&str, &str); 2] = [
 
 #[test]
 fn every_call_is_answered_past_the_kernel() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     for (mode, io) in MODES {
         for (more, stood) in [(&["-c", "8"][..], 8), (&["-c", "8", "--calls", "1"], 200)] {
             let words = ["-n", "200", &wire.url("/bytes/2000")];
@@ -172,7 +172,7 @@ fn long_bodies_are_complete_both_ways() {
     std::fs::write(&body, bytes).expect("a file");
     let body = body.to_str().expect("a path in UTF-8");
     for link in ["numtxqueues 1 numrxqueues 1", "mtu 9000 numtxqueues 4 numrxqueues 4"] {
-        let Some(wire) = Wire::lay(link) else { return };
+        let Some(wire) = Wire::create_wire(link) else { return };
         for (mode, _) in MODES {
             let (long, echo) = (wire.url("/bytes/2000000"), wire.url("/echo"));
             for words in [&["-n", "8", &long][..], &["-n", "8", "--body-file", body, &echo]] {
@@ -190,7 +190,7 @@ fn long_bodies_are_complete_both_ways() {
 
 #[test]
 fn a_thousand_connections_are_open_at_once() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     for (mode, _) in MODES {
         let report = wire.measured(mode, &["-c", "1000", "-n", "3000", &wire.url("/hw")]);
         assert_eq!(whole(&report, "/outcomes/succeeded"), 3_000, "{mode}");
@@ -202,7 +202,7 @@ fn a_thousand_connections_are_open_at_once() {
 
 #[test]
 fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     wire.await_program(false);
     let before = wire.state();
     let url = wire.url("/hw");
@@ -238,7 +238,7 @@ fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
 #[test]
 fn threads_have_addresses_and_sockets_of_their_own() {
     for link in ["numtxqueues 1 numrxqueues 1", "numtxqueues 4 numrxqueues 4"] {
-        let Some(wire) = Wire::lay(link) else { return };
+        let Some(wire) = Wire::create_wire(link) else { return };
         for (mode, _) in MODES {
             for threads in ["2", "3"] {
                 let (url, long) = (wire.url("/bytes/2000"), wire.url("/bytes/300000"));
@@ -283,7 +283,7 @@ fn threads_have_addresses_and_sockets_of_their_own() {
 /// neighbor instead of hundreds. The server's own address is behind a gateway.
 #[test]
 fn routes_and_gateways_are_followed() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     wire.there(
         "ip route add 10.99.0.0/24 via 10.99.0.1 dev ls1 onlink; ip addr add 192.0.2.5/32 dev lo",
     );
@@ -322,7 +322,7 @@ fn site_of_ipv6(wire: &Wire) -> (Child, String) {
 /// Calls over IPv6 with our own ND: long bodies both ways, threads, gateways, and obstacles.
 #[test]
 fn ipv6_goes_the_same_way() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     let (mut site, port) = site_of_ipv6(&wire);
     let url = |address: &str, path: &str| format!("http://[{address}]:{port}{path}");
     let run = |stack: &str, sources: &str, words: &[&str]| {
@@ -426,7 +426,7 @@ fn in_network<T: Send + 'static>(holder: &Child, work: impl FnOnce() -> T + Send
 /// which waits for the answer.
 #[test]
 fn a_discovered_host_is_resolved() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     wire.there("ip addr add 10.80.0.3/24 dev ls1");
     let onward = format!("http://10.80.0.3:{}/hw", wire.port);
     let server = in_network(&wire.holders[1], move || {
@@ -448,7 +448,7 @@ fn a_discovered_host_is_resolved() {
 
 /// Server in the other network, at this address, that acts at the second request; the first request
 /// is not from the run.
-fn meddling(
+fn device_action_server(
     wire: &Wire,
     at: &'static str,
     deed: impl Fn(&TcpStream) + Send + Sync + 'static,
@@ -475,13 +475,13 @@ fn shell(script: &str) {
 
 /// Another host takes one of our addresses during the run: the first of two without a connection.
 /// The query for the kernel's address here comes from there, and does not concern ours.
-fn taken_meanwhile(
+fn address_taken_during_run(
     wire: &Wire,
     server: &'static str,
     [sources, near, one, other]: [&'static str; 4],
     add: &'static str,
 ) {
-    let server = meddling(wire, server, move |stream| {
+    let server = device_action_server(wire, server, move |stream| {
         let ours = stream.peer_addr().unwrap().ip().to_string();
         let taken = if ours == one { other } else { one };
         shell(&format!("ip addr add {taken}{add} dev ls1; ip neigh flush dev ls1"));
@@ -500,20 +500,20 @@ fn taken_meanwhile(
 
 #[test]
 fn an_address_conflict_during_a_run_is_reported() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     let part = ["10.80.0.128/26", "10.80.0.1", "10.80.0.140", "10.80.0.141"];
-    taken_meanwhile(&wire, "10.80.0.2:0", part, "/24");
+    address_taken_during_run(&wire, "10.80.0.2:0", part, "/24");
     wire.here("ip addr add fd00:80::1/64 dev ls0 nodad");
     wire.there("ip addr add fd00:80::2/64 dev ls1 nodad");
     let part = ["fd00:80::ff00:0/112", "fd00:80::1", "fd00:80::ff00:7", "fd00:80::ff00:8"];
-    taken_meanwhile(&wire, "[fd00:80::2]:0", part, "/64 nodad");
+    address_taken_during_run(&wire, "[fd00:80::2]:0", part, "/64 nodad");
 }
 
 /// The link goes down: packets that the device then drops are counted.
 #[test]
 fn packets_that_the_device_drops_are_counted() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
-    let server = meddling(&wire, "10.80.0.2:0", |_| shell("ip link set ls1 down"));
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
+    let server = device_action_server(&wire, "10.80.0.2:0", |_| shell("ip link set ls1 down"));
     let words = ["--json", "-", "--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"];
     let url = server.url("/");
     let more = ["-n", "1", "-c", "1", "--timeout", "300ms", &url];
@@ -568,7 +568,7 @@ const BAD: &[[&str; 6]] = &[
 /// One sentence each, exit code 2, and an unchanged device.
 #[test]
 fn failures_are_reported_with_a_fix() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     let near = wire.url("/hw");
     for [here, there, device, sources, url, found] in BAD {
         wire.here(here);
@@ -619,7 +619,7 @@ fn requirements_of_af_xdp_are_reported() {
 /// Both sides of a comparison exist at once and share the queues of the device.
 #[test]
 fn two_targets_share_the_device() {
-    let Some(wire) = Wire::lay("") else { return };
+    let Some(wire) = Wire::create_wire("") else { return };
     let mut command = behind(&["nsenter", &Wire::net(&wire.holders[0]), "--"]);
     command.args(["compare", &wire.url("/hw"), &wire.url("/bytes/100"), "--stack", "own:xdp=ls0"]);
     command.args([
@@ -647,7 +647,7 @@ fn two_targets_share_the_device() {
 /// faster to more users.
 #[test]
 fn a_ramp_goes_on_with_more_threads() {
-    let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
+    let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     let mut command = behind(&["nsenter", &Wire::net(&wire.holders[0]), "--"]);
     command.args(["ramp", &wire.url("/sleep?0.005"), "--population", "--no-overload"]);
     command.args(["--stack", "own:xdp=ls0", "--sources", "10.80.0.128/26"]);

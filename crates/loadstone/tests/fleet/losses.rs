@@ -75,7 +75,7 @@ fn the_next_run_begins_without_an_agent_that_was_lost() {
 
 /// Runs `command` with `dir` on a small separate file system; `None` if this machine does not
 /// permit that.
-fn in_little_room(command: &Command, dir: &Path) -> Option<Command> {
+fn on_small_file_system(command: &Command, dir: &Path) -> Option<Command> {
     let mount = "mount -t tmpfs -o size=1m none \"$0\" && exec \"$@\"";
     let unshared = |words: &mut Command| {
         words.args(["--user", "--map-root-user", "--mount", "sh", "-c", mount]).arg(dir);
@@ -113,7 +113,7 @@ fn a_server_killed_on_a_full_disk_restarts_and_no_call_is_lost() {
     need_server();
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let plain = fleet("2", &["--rate", "50/s", "-d", "5s"], &site.url("/"));
-    let little = in_little_room(&plain, folder.path());
+    let little = on_small_file_system(&plain, folder.path());
     let full = little.is_some();
     if !full {
         writeln!(std::io::stderr(), "no namespace of one's own: the disk is not full").ok();

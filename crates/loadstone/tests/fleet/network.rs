@@ -10,15 +10,15 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 /// Manager with its credentials, and its URL for agents.
-struct Camp {
+struct TestFleet {
     dir: PathBuf,
     manager: Ended,
     place: String,
     _folder: tempfile::TempDir,
 }
 
-impl Camp {
-    fn open(agents: &str, options: &[&str], work: &[&str]) -> Camp {
+impl TestFleet {
+    fn open(agents: &str, options: &[&str], work: &[&str]) -> TestFleet {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("keys");
         let creds = dir.display().to_string();
@@ -39,7 +39,7 @@ impl Camp {
         };
         // its further output is for people
         std::thread::spawn(move || lines.for_each(drop));
-        Camp { dir, manager, place, _folder: folder }
+        TestFleet { dir, manager, place, _folder: folder }
     }
 
     fn join(&self, what: &str, creds: &str, more: &[&str]) -> Ended {
@@ -70,7 +70,7 @@ fn a_fleet_on_a_network_shows_certificates_both_ways() {
     let trust = ["--ca", &ca, "--cert", &own, "--key", &secret];
     let url = site.url("/");
     let options = [&tls[..], &trust, &["--listen", "127.0.0.1:0"]].concat();
-    let camp = Camp::open("1", &options, &["--rate", "50/s", "-n", "20", &url]);
+    let camp = TestFleet::open("1", &options, &["--rate", "50/s", "-n", "20", &url]);
     assert!(camp.place.starts_with("tls://"), "{}", camp.place);
     // a client certificate is required, and an unknown authority is not trusted
     let creds = camp.dir.join("agent-0.creds").display().to_string();
@@ -92,7 +92,7 @@ fn the_targets_machine_is_watched_in_the_same_run() {
     need_server();
     let site = Site::start(&[]);
     let url = site.url("/");
-    let camp = Camp::open("1", &["--watch"], &["--rate", "50/s", "-d", "3s", &url]);
+    let camp = TestFleet::open("1", &["--watch"], &["--rate", "50/s", "-d", "3s", &url]);
     let _agent = camp.join("agent", "agent-0.creds", &[]);
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
     let listen = format!("127.0.0.1:{port}");

@@ -318,7 +318,7 @@ static KEPT: LazyLock<TempDir> = LazyLock::new(|| {
 
 /// Runs a command line in a separate folder with a store that contains a result, and checks that
 /// nothing panics and that refusals have a reason.
-fn promised(args: &[String], codes: &[i32]) -> Result<Ran, TestCaseError> {
+fn run_checked(args: &[String], codes: &[i32]) -> Result<Ran, TestCaseError> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(KEPT.path().join("kept.db"), folder.path().join("kept.db")).unwrap();
     let mut command = program(args);
@@ -360,7 +360,7 @@ proptest! {
         args.extend(options);
         bounded(&mut args, &[("-d", "30ms"), ("-n", "20"), ("--timeout", "1s")]);
         args.push(format!("{scheme}://{}/hw", site.authority()));
-        promised(&args, MEASURED)?;
+        run_checked(&args, MEASURED)?;
     }
 
     #[test]
@@ -374,7 +374,7 @@ proptest! {
         args.extend(words);
         bounded(&mut args, &[("--store", "kept.db")]);
         // a comparison of stored runs is judged by their own verdicts
-        promised(&args, if command == "compare" { MEASURED } else { READ })?;
+        run_checked(&args, if command == "compare" { MEASURED } else { READ })?;
     }
 }
 
@@ -390,7 +390,7 @@ proptest! {
         let times = [("--to", to), ("--hold", "20ms"), ("--settle", "30ms"), ("--timeout", "1s")];
         bounded(&mut args, &times);
         args.push(site.url("/hw"));
-        promised(&args, MEASURED)?;
+        run_checked(&args, MEASURED)?;
     }
 
     #[test]
@@ -404,6 +404,6 @@ proptest! {
         let bounds = [("-d", "20ms"), ("-n", "5"), ("-c", "1"), ("--blocks", "5"), ("--timeout", "1s")];
         bounded(&mut args, &bounds);
         args.extend((0..targets).map(|_| site.url("/hw")));
-        promised(&args, MEASURED)?;
+        run_checked(&args, MEASURED)?;
     }
 }

@@ -46,7 +46,7 @@ impl Running {
     }
 
     /// Waits until no signal of that kind is pending, plus a moment for its handler.
-    pub(crate) fn wait_until_taken(&mut self, signal: Signal) {
+    pub(crate) fn wait_until_handled(&mut self, signal: Signal) {
         let waits = |status: &str| {
             let mask = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
             let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());

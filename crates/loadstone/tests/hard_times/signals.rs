@@ -117,11 +117,11 @@ fn a_signal_during_the_first_call_ends_it() {
 fn a_second_signal_ends_at_once() {
     // of either kind: a first signal is followed by the other one
     for (first, then) in [(Signal::INT, Signal::INT), (Signal::INT, Signal::TERM)] {
-        ends_at_once_by(first, then);
+        check_second_signal_ends(first, then);
     }
 }
 
-fn ends_at_once_by(first: Signal, then: Signal) {
+fn check_second_signal_ends(first: Signal, then: Signal) {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("log");
@@ -140,7 +140,7 @@ fn ends_at_once_by(first: Signal, then: Signal) {
         }
     } else {
         // one of the other kind is enough
-        running.wait_until_taken(first);
+        running.wait_until_handled(first);
         running.signal(then);
     }
     assert_eq!(running.end().code, 130);

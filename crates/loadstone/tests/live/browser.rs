@@ -8,13 +8,13 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 /// Program that runs until the test ends it.
-struct Going(Child);
+struct RunningProgram(Child);
 
-impl Going {
-    fn start(args: &[&str]) -> Going {
+impl RunningProgram {
+    fn start(args: &[&str]) -> RunningProgram {
         let mut command = program(args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        Going(command.spawn().unwrap())
+        RunningProgram(command.spawn().unwrap())
     }
 
     /// Returns the first line that the program prints.
@@ -30,7 +30,7 @@ impl Going {
     }
 }
 
-impl Drop for Going {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -38,8 +38,9 @@ impl Drop for Going {
 }
 
 /// Starts the user interface for the store of a test.
-fn ui(store: &Path) -> (Going, String) {
-    let mut ui = Going::start(&["ui", "--listen", "0", "--store", &store.display().to_string()]);
+fn ui(store: &Path) -> (RunningProgram, String) {
+    let mut ui =
+        RunningProgram::start(&["ui", "--listen", "0", "--store", &store.display().to_string()]);
     let url = ui.first_line();
     assert!(url.starts_with("http://127.0.0.1:"), "{url}");
     (ui, url)
@@ -205,7 +206,7 @@ fn a_running_test_is_followed_to_its_end() {
     );
     std::fs::write(&plan, steps).unwrap();
     let run = ["run", "-d", "10m", "--store", &store_name, &plan.to_string_lossy()];
-    let run = Going::start(&run);
+    let run = RunningProgram::start(&run);
     open_live(&mut browser, &url, "run-1");
     // two points of a line are two seconds
     browser.wait_for("document.querySelector('#times polyline').points.length >= 2");
@@ -231,7 +232,7 @@ fn follow_a_test(args: &[&str], id: &str, moved: &str) {
     let (_ui, url) = ui(&store);
     let mut browser = Browser::open();
     let (name, page) = (store.display().to_string(), site.url("/hw"));
-    let going = Going::start(&[args, &["--store", &name, &page]].concat());
+    let going = RunningProgram::start(&[args, &["--store", &name, &page]].concat());
     open_live(&mut browser, &url, id);
     browser.wait_for(moved);
     assert_eq!(browser.text("#progress"), "running");
@@ -267,8 +268,8 @@ fn open_live(browser: &mut Browser, url: &str, id: &str) {
 
 /// The page redirects to the result when the test is interrupted.
 #[track_caller]
-fn follow_to_the_end(browser: &mut Browser, going: &Going, id: &str) {
-    browser.led_on_by(|| going.interrupt());
+fn follow_to_the_end(browser: &mut Browser, going: &RunningProgram, id: &str) {
+    browser.open_page_by(|| going.interrupt());
     assert_eq!(browser.eval("location.pathname"), json!(format!("/result/{id}")));
     let state = browser.text(".state");
     // a comparison's partial figures are a separate result

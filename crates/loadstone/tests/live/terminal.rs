@@ -92,7 +92,7 @@ impl Terminal {
 
     /// Closes the other end of the terminal, runs `then`, and waits until Loadstone has ended.
     #[track_caller]
-    fn goes_away(mut self, then: impl FnOnce(Pid)) {
+    fn close_terminal(mut self, then: impl FnOnce(Pid)) {
         let pid = self.pid();
         let program = pidfd_open(pid, PidfdFlags::empty()).unwrap();
         // the other end closes when the program that holds it ends
@@ -196,17 +196,17 @@ fn a_closed_terminal_ends_the_view_at_once() {
     };
     let mut hung_up = Terminal::start(&args("-d 10m"));
     hung_up.wait_for("measuring");
-    hung_up.goes_away(|_| {});
+    hung_up.close_terminal(|_| {});
     assert_eq!(interrupted(&json), true);
 
     let mut outlives_it = Terminal::start_after("trap \"\" HUP", &args("-n 600"));
     outlives_it.wait_for("measuring");
-    outlives_it.goes_away(|_| {});
+    outlives_it.close_terminal(|_| {});
     assert_eq!(interrupted(&json), false);
 
     let mut is_told = Terminal::start_after("trap \"\" HUP", &args("-d 10m"));
     is_told.wait_for("measuring");
-    is_told.goes_away(|pid| kill_process(pid, Signal::TERM).unwrap());
+    is_told.close_terminal(|pid| kill_process(pid, Signal::TERM).unwrap());
     assert_eq!(interrupted(&json), true);
 }
 

@@ -21,7 +21,7 @@ fn page(folder: &TempDir) -> PathBuf {
 }
 
 #[track_caller]
-fn untroubled(browser: &Browser) {
+fn assert_no_browser_problems(browser: &Browser) {
     assert!(browser.problems().is_empty(), "{:?}", browser.problems());
 }
 
@@ -63,7 +63,7 @@ fn its_charts_can_be_looked_into() {
     browser.click(&format!("{row} th"));
     let off = format!("document.querySelector({}).classList.contains('u-off')", json!(row));
     assert_eq!(browser.eval(&off), true, "a click on its name hides a line");
-    untroubled(&browser);
+    assert_no_browser_problems(&browser);
 }
 
 /// If nearly all statuses are 200, errors are a thin line; without the 200 they use the whole
@@ -94,7 +94,7 @@ fn without_the_200_its_errors_are_seen_large() {
     browser.drawn();
     let hidden = format!("document.querySelector('{chart} .whole').hidden");
     assert_eq!(browser.eval(&hidden), false, "a part of it is seen");
-    untroubled(&browser);
+    assert_no_browser_problems(&browser);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn its_table_of_urls_is_sorted_by_a_click() {
                    .map(row => Number(row.lastElementChild.dataset.v)).every((v, n, all) => !n || all[n - 1] >= v)";
     browser.click("table.sortable th:last-child button");
     assert_eq!(browser.eval(falling), true, "figures begin with the largest");
-    untroubled(&browser);
+    assert_no_browser_problems(&browser);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn it_is_whole_without_script_and_on_paper() {
     assert_eq!(browser.eval("document.querySelector('.still').checkVisibility()"), true);
     assert_eq!(browser.eval("document.querySelector('.plot').checkVisibility()"), false);
     assert!(browser.printed().starts_with(b"%PDF"));
-    untroubled(&browser);
+    assert_no_browser_problems(&browser);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn it_fits_a_telephone_and_the_night() {
     let charts = browser.eval("document.querySelectorAll('figure[data-chart]').length");
     assert_eq!(browser.eval("document.querySelectorAll('figure.live .uplot').length"), charts);
     assert!(browser.screenshot().starts_with(b"\x89PNG"));
-    untroubled(&browser);
+    assert_no_browser_problems(&browser);
 }
 
 /// The script formats figures in the same way as the tables.
@@ -179,5 +179,5 @@ fn the_script_and_the_tables_write_figures_alike() {
     for share in [0.0, 0.000_001, 0.001_23, 0.012_34, 0.5, 0.999, 0.999_999, 1.0] {
         assert_eq!(browser.eval(&format!("show.share({share})")), show::share(share), "{share}");
     }
-    untroubled(&browser);
+    assert_no_browser_problems(&browser);
 }

@@ -224,7 +224,7 @@ impl Browser {
 
     /// Runs an action that opens another page, and waits until that page is loaded.
     #[track_caller]
-    pub(crate) fn led_on_by(&mut self, act: impl FnOnce()) {
+    pub(crate) fn open_page_by(&mut self, act: impl FnOnce()) {
         let before = self.loaded;
         act();
         self.loaded_after(before, "another page");

@@ -48,7 +48,7 @@ impl Nginx {
 
     /// Starts a proxy that forwards every request to this port on persistent connections.
     #[track_caller]
-    pub(crate) fn in_front_of(origin: u16) -> Nginx {
+    pub(crate) fn proxy_to_port(origin: u16) -> Nginx {
         Nginx::proxy(origin, "")
     }
 

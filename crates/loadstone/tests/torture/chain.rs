@@ -13,7 +13,7 @@ fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
 #[test]
 fn arrivals_behind_nginx_are_shown_with_its_changes() {
     let origin = free_port();
-    let nginx = Nginx::in_front_of(origin);
+    let nginx = Nginx::proxy_to_port(origin);
     let address = format!("127.0.0.1:{origin}");
     let ran = run(&["torture", "chain", &nginx.url(), "--origin", &address, "--json", "-"]);
     let document = ran.expect(&[0]).json();
@@ -30,7 +30,7 @@ fn arrivals_behind_nginx_are_shown_with_its_changes() {
 #[test]
 fn a_server_that_reads_a_body_as_a_request_is_found() {
     let (origin, range) = (free_port(), Site::start(&[("range", "leaves-bodies")]));
-    let nginx = Nginx::in_front_of(origin);
+    let nginx = Nginx::proxy_to_port(origin);
     let (address, back) = (format!("127.0.0.1:{origin}"), range.url("/page"));
     let arguments = ["torture", "chain", &nginx.url(), "--origin", &address, "--back", &back];
     let ran = run(&[&arguments[..], &["--json", "-"]].concat());

@@ -1,6 +1,6 @@
 //! A full disk: reported once, with exit code 5, and no file is incomplete.
 
-use super::safety::namespaces_are_to_be_had;
+use super::safety::namespaces_are_available;
 use super::support::{Scripted, behind, finish};
 
 /// Returns the output of a script that has a small separate disk as `/mnt`, with the program as $0;
@@ -17,7 +17,7 @@ fn on_a_small_disk(fill: &str, script: &str) -> String {
 
 #[test]
 fn too_many_transcripts_end_the_evidence_not_the_run() {
-    if !namespaces_are_to_be_had("--mount") {
+    if !namespaces_are_available("--mount") {
         return;
     }
     let server = Scripted::failing_on_nul();
@@ -43,7 +43,7 @@ fn too_many_transcripts_end_the_evidence_not_the_run() {
 
 #[test]
 fn results_that_do_not_fit_are_not_written() {
-    if !namespaces_are_to_be_had("--mount") {
+    if !namespaces_are_available("--mount") {
         return;
     }
     let server = Scripted::failing_on_nul();

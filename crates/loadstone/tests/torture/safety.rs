@@ -266,7 +266,7 @@ pub(crate) fn in_public(folder: &Path, script: &str) -> String {
 }
 
 /// Returns whether this user can create such namespaces (`--net`, `--mount`); only root can.
-pub(crate) fn namespaces_are_to_be_had(kind: &str) -> bool {
+pub(crate) fn namespaces_are_available(kind: &str) -> bool {
     let made = Command::new("unshare").args([kind, "true"]).status();
     let can = made.is_ok_and(|status| status.success());
     can || untested(&format!("not tested: unshare {kind} needs root"))
@@ -274,7 +274,7 @@ pub(crate) fn namespaces_are_to_be_had(kind: &str) -> bool {
 
 #[test]
 fn a_public_server_must_publish_a_proof() {
-    if !namespaces_are_to_be_had("--net") {
+    if !namespaces_are_available("--net") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -314,7 +314,7 @@ fn a_public_server_must_publish_a_proof() {
 #[test]
 #[cfg(feature = "fleet")]
 fn a_fleet_needs_a_proof_for_a_public_server_too() {
-    if !namespaces_are_to_be_had("--net") {
+    if !namespaces_are_available("--net") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

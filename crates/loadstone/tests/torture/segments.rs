@@ -7,7 +7,7 @@ use super::{outcome, outcomes};
 use serde_json::Value;
 
 /// Returns whether this user can create a network device here; if not, prints the missing part.
-fn to_be_had(site: &Site) -> bool {
+fn is_available(site: &Site) -> bool {
     let tried = run(&["torture", "--only", "P-16", "-q", &site.url("/")]);
     if !tried.stderr.contains("TCP segments cannot be sent") {
         return true;
@@ -24,7 +24,7 @@ fn tortured(only: &str, url: &str, more: &[&str]) -> Ran {
 #[test]
 fn a_server_without_a_defect_passes_segment_cases() {
     let site = Site::start(&[("range", "none")]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     // long cases are measured in the guide
@@ -46,7 +46,7 @@ fn a_server_without_a_defect_passes_segment_cases() {
 #[test]
 fn planted_bugs_are_found_by_segments_and_replayed() {
     let site = Site::start(&[("range", "half-closed")]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let parent = tempfile::tempdir().unwrap();
@@ -91,7 +91,7 @@ fn planted_bugs_are_found_by_segments_and_replayed() {
 #[test]
 fn a_server_that_stalls_on_a_closed_window_is_found() {
     let site = Site::start(&[("range", "stands-still-unread")]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let url = site.url(faulty::PATH);
@@ -134,7 +134,7 @@ fn a_missing_device_is_reported_with_the_fix() {
 #[test]
 fn a_user_case_can_send_segments() {
     let site = Site::start(&[]);
-    if !to_be_had(&site) {
+    if !is_available(&site) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -9,30 +9,30 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use support::{Scripted, Site, behind, free_port, run, text};
 
 /// Separate server that ends with the test, and the first lines of its output.
-struct Apart {
+struct SeparateServer {
     child: Child,
     address: String,
     /// Keeps the pipe open for later output.
     _printed: BufReader<ChildStdout>,
 }
 
-impl Apart {
-    fn start(mut command: Command) -> Apart {
+impl SeparateServer {
+    fn start(mut command: Command) -> SeparateServer {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut printed = BufReader::new(child.stdout.take().unwrap());
         let mut address = String::new();
         printed.read_line(&mut address).unwrap();
-        Apart { child, address: address.trim().to_owned(), _printed: printed }
+        SeparateServer { child, address: address.trim().to_owned(), _printed: printed }
     }
 
-    fn site(switches: &str) -> Apart {
+    fn site(switches: &str) -> SeparateServer {
         let mut command = support::program(&["site", "--listen", "127.0.0.1:0"]);
         command.args(["--range", switches]);
-        Apart::start(command)
+        SeparateServer::start(command)
     }
 }
 
-impl Drop for Apart {
+impl Drop for SeparateServer {
     fn drop(&mut self) {
         // it may have ended already
         kill_process(Pid::from_child(&self.child), Signal::TERM).ok();
@@ -62,7 +62,7 @@ fn a_server_that_aborts_and_restarts_has_crashed_by_signal_6() {
          \"$0\" site --listen 127.0.0.1:{} --range aborts-on-nul & own=$!; wait $own; done",
         free_port()
     );
-    let server = Apart::start(behind(&["sh", "-c", &script]));
+    let server = SeparateServer::start(behind(&["sh", "-c", &script]));
     let url = format!("{}{}", server.address, faulty::PATH);
     let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
     assert_eq!(outcome(&document, "F-09"), "crashed", "{document:#}");
@@ -119,7 +119,7 @@ while True:
 fn a_crashed_worker_is_named_as_a_worker() {
     let mut python = Command::new("sh");
     python.args(["-c", "ulimit -c 0; exec python3 -c \"$0\"", FORKING]);
-    let server = Apart::start(python);
+    let server = SeparateServer::start(python);
     let url = format!("http://{}/", server.address);
     let document = run(&[&FUZZ[..], &[&url]].concat()).expect(&[1]).json();
     let notes = notes(&document, "F-09");
@@ -132,7 +132,7 @@ fn a_crashed_worker_is_named_as_a_worker() {
 
 #[test]
 fn a_correct_server_is_watched_without_remarks() {
-    let server = Apart::site("none");
+    let server = SeparateServer::site("none");
     let url = format!("{}{}", server.address, faulty::PATH);
     let only = ["torture", "--only", "S-01,S-08", "--json", "-"];
     let pid = server.child.id().to_string();
@@ -153,7 +153,7 @@ fn a_correct_server_is_watched_without_remarks() {
 
 #[test]
 fn a_process_that_is_not_the_server_is_refused() {
-    let server = Apart::site("none");
+    let server = SeparateServer::site("none");
     let (pid, us) = (server.child.id(), std::process::id().to_string());
     let ran = run(&["torture", "--sut", &us, &server.address]).expect(&[2]);
     assert!(ran.stderr.contains("does not listen on 127.0.0.1:"), "{ran:?}");

@@ -1,7 +1,7 @@
 //! `loadstone survey` from outside: servers on loopback, name servers as packaged by Debian, and
 //! third-party addresses.
 
-use crate::safety::{PUBLIC, in_public, namespaces_are_to_be_had};
+use crate::safety::{PUBLIC, in_public, namespaces_are_available};
 use crate::support::nginx::Nginx;
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{Scripted, Site, finish, free_port, program, run};
@@ -306,7 +306,7 @@ fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
     let unaudited = refusal("10.0.0.1\n", &["--no-audit"]);
     assert!(unaudited.contains("--no-audit is for servers on this machine: "), "{unaudited}");
     assert!(!state.path().join("loadstone/torture-audit.jsonl").exists());
-    if !namespaces_are_to_be_had("--net") {
+    if !namespaces_are_available("--net") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -111,7 +111,7 @@ pub struct FirstCall {
     /// Reason why there was no good response, and the message of the system or library.
     pub failure: Option<(FailureClass, String)>,
     /// Hint, if more is known than the class: a sentence.
-    pub way_out: Option<String>,
+    pub fix_text: Option<String>,
     /// The beginning of the response, fit for one line: status, fields, first bytes of the body.
     pub excerpt: Option<String>,
     /// The `Alt-Svc` field as received (RFC 7838): where else, and how, the server can be asked.
@@ -120,7 +120,7 @@ pub struct FirstCall {
 
 impl FirstCall {
     /// Returns whether a request was sent or could not be sent: false for a connection alone.
-    pub fn was_made(&self) -> bool {
+    pub fn request_was_attempted(&self) -> bool {
         self.status > 0 || self.failure.is_some()
     }
 }

@@ -123,7 +123,7 @@ fn plain(node: &mut Value) {
     match node {
         Value::Object(map) => {
             map.retain(|key, inner| match key.as_str() {
-                "format" => !inner.as_str().is_some_and(is_of_rust),
+                "format" => !inner.as_str().is_some_and(is_rust_format),
                 // value for readers if an earlier version wrote nothing
                 "default" => inner.is_object(),
                 _ => true,
@@ -138,7 +138,7 @@ fn plain(node: &mut Value) {
     }
 }
 
-fn is_of_rust(format: &str) -> bool {
+fn is_rust_format(format: &str) -> bool {
     format.starts_with("uint") || format.starts_with("int") || matches!(format, "double" | "float")
 }
 

@@ -85,7 +85,7 @@ impl Conduct {
     }
 
     /// Returns whether the server had stopped serving by the end of the run.
-    pub fn is_an_end(self) -> bool {
+    pub fn has_stopped_serving(self) -> bool {
         matches!(self, Conduct::Gone | Conduct::Refusing | Conduct::Stalled)
     }
 

@@ -199,7 +199,7 @@ impl TortureRecord {
         let waivers = &report.waivers;
         let mut cases: Vec<CaseRecord> =
             result.cases.iter().map(|case| CaseRecord::of(case, waivers)).collect();
-        represent_waived(&mut cases);
+        replace_waived_representative(&mut cases);
         let limits: Vec<LimitRecord> = result.cases.iter().flat_map(LimitRecord::of_case).collect();
         let is_meter = |id: &str| {
             result.cases.iter().any(|row| row.case.id == id && cost::is_meter(&row.case))
@@ -338,7 +338,7 @@ fn habits(result: &RunResult) -> Vec<HabitRecord> {
 }
 
 /// Replaces a waived case that represents a fault by the first other case that shows it.
-fn represent_waived(cases: &mut [CaseRecord]) {
+fn replace_waived_representative(cases: &mut [CaseRecord]) {
     let waived = |case: &&CaseRecord| case.waived.is_some() && case.same_as.is_none();
     let ids: Vec<String> = cases.iter().filter(waived).map(|case| case.id.clone()).collect();
     for id in ids {

@@ -14,7 +14,7 @@ use crate::section::chart::{Dash, Tone};
 use crate::section::forest::{Forest, ForestRow};
 use crate::section::{
     Block, Caution, CellLook, Column, DataTable, Document, Forms, TableCell, Title, Voice, Words,
-    led, placed, say, subheading, title,
+    placed, say, subheading, title, with_lead,
 };
 use crate::words::{self, counted, printable};
 pub use csv::csv;
@@ -144,7 +144,7 @@ fn bounds(document: &mut Document, report: &CompareRecord) {
 /// Measurements of each side, and their order.
 fn sides(document: &mut Document, report: &CompareRecord) {
     let mut lines = vec![Block::Gap];
-    let mut add = |lead: &str, text: String| lines.push(led(lead, Voice::Plain, text));
+    let mut add = |lead: &str, text: String| lines.push(with_lead(lead, Voice::Plain, text));
     for (letter, side) in report.lettered() {
         let count = counted(side.runs.len() as u64, "run");
         let load = side.plan.as_ref().map(|plan| words::load(plan.plan())).unwrap_or_default();

@@ -107,7 +107,7 @@ pub(crate) fn phases(report: &RunRecord, names: [&'static str; 5]) -> Vec<(&'sta
 
 /// Formats the responses by status: `200 × 1,000, 404 × 3`; empty without a response.
 pub(crate) fn statuses(report: &RunRecord) -> String {
-    if report.bodies.messages.as_ref().is_some_and(|it| !it.is_of_steps()) {
+    if report.bodies.messages.as_ref().is_some_and(|it| !it.belongs_to_steps()) {
         // each has the status of the upgrade
         return String::new();
     }

@@ -4,7 +4,9 @@
 use crate::Style;
 use crate::page;
 use crate::section::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Tone};
-use crate::section::{Block, Column, DataTable, Document, Forms, Title, Voice, heading, led, say};
+use crate::section::{
+    Block, Column, DataTable, Document, Forms, Title, Voice, heading, say, with_lead,
+};
 use crate::words::{counted, printable};
 use record::fit::{FitKind, FitRecord, FittedFigure, FittedUnit, PlotRecord, PropertyRecord};
 use units::{Nanos, show};
@@ -62,18 +64,19 @@ fn one_property(document: &mut Document, property: &PropertyRecord) {
     let named = format!("{}: {}", property.name, verdict(property));
     document.add(forms & Forms::PAGE, [heading(named.as_str())]);
     document.add(text, [Block::Gap, say(Voice::Plain, named)]);
-    document.add(forms, property.against.iter().map(|why| led("  ", Voice::Plain, why.as_str())));
+    document
+        .add(forms, property.against.iter().map(|why| with_lead("  ", Voice::Plain, why.as_str())));
     if property.untold.is_some() {
         return;
     }
-    document.add(text, [led("  model: ", Voice::Plain, property.law.as_str())]);
+    document.add(text, [with_lead("  model: ", Voice::Plain, property.law.as_str())]);
     let head = [counted(property.count, "value"), "found".into(), "model".into()];
     let row = |figure: &FittedFigure| {
         vec![figure.name.clone(), found(figure), shown(figure.model, figure.unit)]
     };
     let table = DataTable::new(head).narrow().with(property.figures.iter().map(row));
     document.add(forms, [Block::Table(table)]);
-    document.add(forms, tests(property).into_iter().map(|test| led("  ", Voice::Note, test)));
+    document.add(forms, tests(property).into_iter().map(|test| with_lead("  ", Voice::Note, test)));
 }
 
 fn summary(record: &FitRecord) -> String {

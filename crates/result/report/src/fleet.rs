@@ -85,7 +85,7 @@ fn summary(fleet: &FleetRecord) -> String {
             parts.push(format!(
                 "started within {} of each other ({} by their own clocks, which are known to within \
                  {bound})",
-                seconds(spread + clocks_apart_max_s(fleet)),
+                seconds(spread + clock_error_max_s(fleet)),
                 seconds(spread)
             ));
         }
@@ -104,7 +104,7 @@ fn summary(fleet: &FleetRecord) -> String {
 }
 
 /// Returns the error bound between the two clocks with the largest errors.
-fn clocks_apart_max_s(fleet: &FleetRecord) -> f64 {
+fn clock_error_max_s(fleet: &FleetRecord) -> f64 {
     let mut bounds: Vec<f64> = fleet.agents.iter().map(|agent| agent.clock_bound_s).collect();
     bounds.sort_by(f64::total_cmp);
     bounds.iter().rev().take(2).sum()

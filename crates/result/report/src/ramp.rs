@@ -68,7 +68,7 @@ fn document(report: &RampRecord, read: Forms) -> Document {
     let mut page = Document::new(format!("{state}: ramp of {}", name(report)));
     head(&mut page, report);
     answers(&mut page, report);
-    what_was_done(&mut page, report);
+    describe_setup(&mut page, report);
     figures(&mut page, report);
     page.add(PAGE | MARKDOWN, findings(&report.findings));
     if read.has(PAGE) {
@@ -154,7 +154,7 @@ fn answers(document: &mut Document, report: &RampRecord) {
     document.add(MARKDOWN, [verdict(report)]);
 }
 
-fn what_was_done(document: &mut Document, report: &RampRecord) {
+fn describe_setup(document: &mut Document, report: &RampRecord) {
     let name = match report.name.as_str() {
         "" => words::target(report.plan.plan()),
         name => printable(name, 400),

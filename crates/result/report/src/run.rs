@@ -150,7 +150,7 @@ fn brief(report: &RunRecord, all: &RunTimes) -> Document {
 fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     let mut document = Document::default();
     document.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES), Block::Gap]);
-    document.add(FULL, parts::what_was_done(report));
+    document.add(FULL, parts::describe_setup(report));
     if !begun(report) {
         return document;
     }

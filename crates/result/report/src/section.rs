@@ -411,11 +411,11 @@ pub(crate) fn title(text: impl Into<String>) -> Block {
 
 /// Returns a sentence that begins at the margin.
 pub(crate) fn say(voice: Voice, words: impl Into<Words>) -> Block {
-    led("", voice, words)
+    with_lead("", voice, words)
 }
 
 /// Returns a sentence after its prefix in text.
-pub(crate) fn led(lead: &str, voice: Voice, words: impl Into<Words>) -> Block {
+pub(crate) fn with_lead(lead: &str, voice: Voice, words: impl Into<Words>) -> Block {
     Block::Sentence(Sentence { lead: lead.into(), voice, words: words.into() })
 }
 

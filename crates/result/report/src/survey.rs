@@ -6,7 +6,7 @@ use crate::csv::quoted;
 use crate::page;
 use crate::section::{
     Block, CellLook, Column, DataTable, Document, Forms, TableCell, Title, Voice, aligned, heading,
-    led, say,
+    say, with_lead,
 };
 use crate::words::{counted, printable};
 use record::survey::{SoftwareRow, SurveyKind, SurveyRecord, SurveyedServer};
@@ -68,7 +68,7 @@ fn software(document: &mut Document, rows: &[SoftwareRow]) {
 fn one_server(server: &SurveyedServer) -> [Block; 2] {
     let name = Block::Lines(vec![printable(&named(server), 2 * NAME_MAX)]);
     let known = match &server.trouble {
-        Some(why) => led("    not reached: ", Voice::Plain, printable(why, 200)),
+        Some(why) => with_lead("    not reached: ", Voice::Plain, printable(why, 200)),
         None => {
             let rows = facts(server).into_iter();
             aligned(4, 11, rows.map(|(label, text)| (label, printable(&text, 400))))

@@ -37,7 +37,7 @@ use crate::Style;
 use crate::page;
 use crate::section::{
     Block, CellLook, Column, DataTable, Document, Forms, Inline, Mood, Notice, TableCell, Title,
-    Voice, Words, aligned, facts, heading, led, placed, say, title,
+    Voice, Words, aligned, facts, heading, placed, say, title, with_lead,
 };
 use crate::words::{counted, printable, seconds};
 use record::torture::{CaseRecord, TortureRecord};
@@ -178,7 +178,7 @@ fn named(id: Inline, case: &CaseRecord) -> Words {
 fn badge(outcome: TestOutcome) -> Inline {
     let mood = match outcome {
         bad if bad.is_finding() => Mood::Bad,
-        well if well.is_well() => Mood::Good,
+        well if well.is_favorable() => Mood::Good,
         TestOutcome::Advisory | TestOutcome::Shed => Mood::Doubtful,
         _ => Mood::Unknown,
     };
@@ -234,7 +234,7 @@ fn waivers(document: &mut Document, record: &TortureRecord) {
     };
     let urgent = record.waivers.iter().filter(|one| one.word().is_some());
     let urgent: Vec<Block> =
-        urgent.map(|one| led("  ", Voice::Plain, describe(one.what(), one.word()))).collect();
+        urgent.map(|one| with_lead("  ", Voice::Plain, describe(one.what(), one.word()))).collect();
     if !urgent.is_empty() {
         document.add(Forms::TEXT, [heading("Waivers that need attention")]);
         document.add(Forms::TEXT, urgent);
@@ -288,7 +288,7 @@ fn untested(document: &mut Document, record: &TortureRecord) {
         document.add(Forms::LONG, [heading("Not tested")]);
     }
     let line = |(why, ids): (String, Vec<&str>)| {
-        led("  ", Voice::Plain, format!("{}: {why}", ids.join(" ")))
+        with_lead("  ", Voice::Plain, format!("{}: {why}", ids.join(" ")))
     };
     document.add(Forms::LONG, reasons.into_iter().map(line));
 }

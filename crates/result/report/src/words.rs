@@ -34,7 +34,7 @@ pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
     }
     let message = parts.join(", ");
     Some(match call.failure.as_ref().and_then(|failure| failure.advice.as_ref()) {
-        Some(way_out) => format!("{message}. {way_out}"),
+        Some(fix_text) => format!("{message}. {fix_text}"),
         None => message,
     })
 }
@@ -142,12 +142,12 @@ pub(crate) fn state_meaning(verdict: &VerdictRecord) -> &'static str {
 pub(crate) fn sentence(text: &str) -> String {
     match text.trim().trim_end_matches('.') {
         "" => String::new(),
-        text => format!("{}.", capitalised(text)),
+        text => format!("{}.", capitalized(text)),
     }
 }
 
 /// Returns the text with an initial capital.
-pub(crate) fn capitalised(text: &str) -> String {
+pub(crate) fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| format!("{}{}", first.to_uppercase(), chars.as_str()));
     first.unwrap_or_default()

@@ -48,7 +48,7 @@ impl Store {
         match store.prepare(steps) {
             Err(StoreError::Damaged { .. }) if is_ours(&path, place) => {
                 drop(store);
-                set_aside(&path, steps)
+                replace_damaged(&path, steps)
             }
             // not written by this program, so it must not be renamed
             Err(StoreError::Damaged { path, .. }) => Err(StoreError::Foreign(path)),
@@ -153,7 +153,7 @@ impl Store {
             Ok(()) => self.check()?,
             Err(StoreError::Older { version, known, .. }) => {
                 let copy = (version > 0).then(|| self.keep_copy(version)).transpose()?;
-                let done = schema::bring_up_to_date(&mut self.connection, steps);
+                let done = schema::migrate_schema(&mut self.connection, steps);
                 self.explain_error(done).inspect_err(|_| {
                     // retried at the next opening, which makes its own copy
                     copy.iter().for_each(|copy| drop(fs::remove_file(copy)));
@@ -212,7 +212,7 @@ impl Store {
 
 /// Renames a damaged store and creates a new one; of several programs that find it, only one does
 /// so.
-fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
+fn replace_damaged(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
     let explain_error = |error: std::io::Error| StoreError::io(path, &error);
     let lock = File::create(sibling_path(path, "lock")).map_err(explain_error)?;
     lock.lock().map_err(explain_error)?;

@@ -140,10 +140,7 @@ pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<(i64, i32, b
 
 /// Applies the missing migration steps in one transaction: all of them or none. A concurrent
 /// program may have applied them already.
-pub(crate) fn bring_up_to_date(
-    connection: &mut Connection,
-    steps: &[&str],
-) -> rusqlite::Result<()> {
+pub(crate) fn migrate_schema(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
     let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
     let (version, ..) = identity(&transaction)?;
     for step in steps.iter().skip(version.max(0) as usize) {

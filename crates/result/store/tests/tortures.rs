@@ -15,7 +15,7 @@ mod tortures;
 // the names that the fixtures, written for `report` itself, look for at the root
 use ::torture::judge;
 use ::torture::result::Boundary;
-use ::torture::result::{Kept, Meanwhile, ServerRow, ServerSeen, Shrunk};
+use ::torture::result::{Kept, ServerDuringCase, ServerRow, ServerSeen, Shrunk};
 use dialogue::governor::Stop;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, TalkScript};
@@ -88,7 +88,7 @@ fn full() -> Report {
     let ends = [Ending::Exit(3), Ending::Signal { number: 11, core: true }, Ending::Unseen];
     let deaths: Vec<Death> =
         ends.map(|how| Death { process: process(8, "nginx"), whole: false, how }).into();
-    let meanwhile = Meanwhile { before: state.clone(), after: state.clone(), deaths };
+    let meanwhile = ServerDuringCase { before: state.clone(), after: state.clone(), deaths };
     let row = ServerRow { at: Nanos::SECOND, case: "S-07".into(), state };
     let deaths = meanwhile.deaths.clone();
     report.result.server = Some(ServerSeen { rows: vec![row], deaths });
@@ -104,7 +104,7 @@ fn all() -> Vec<(&'static str, Report)> {
         ("mixed", tortures::mixed()),
         ("lost", tortures::lost()),
         ("pressed", tortures::pressed()),
-        ("accompanied", tortures::accompanied()),
+        ("accompanied", tortures::report_with_load()),
         ("full", full()),
     ]
 }
@@ -243,7 +243,7 @@ fn tortures_are_moved_between_stores_completely() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
-    let stored = tortures::accompanied().record();
+    let stored = tortures::report_with_load().record();
     let id = store.begin_torture(&stored, "").unwrap();
     store.finish_torture(&id, &stored).unwrap();
     let file = folder.path().join("exported.db");
@@ -265,7 +265,7 @@ fn a_damaged_torture_is_reported_and_hides_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
-    for stored in [tortures::mixed(), tortures::accompanied()] {
+    for stored in [tortures::mixed(), tortures::report_with_load()] {
         let stored = stored.record();
         let id = store.begin_torture(&stored, "").unwrap();
         store.finish_torture(&id, &stored).unwrap();

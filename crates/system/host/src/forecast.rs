@@ -127,11 +127,11 @@ fn lingering(demand: &Demand) -> u64 {
         return 0;
     }
     // a float to integer conversion saturates, and takes NaN and what is negative to 0
-    (demand.opens_per_s * held_for(demand).as_secs_f64()).ceil() as u64
+    (demand.opens_per_s * accumulation_time(demand).as_secs_f64()).ceil() as u64
 }
 
 /// Returns the time during which ports accumulate: until the first are released, or the run ends.
-fn held_for(demand: &Demand) -> Nanos {
+fn accumulation_time(demand: &Demand) -> Nanos {
     demand.duration.map_or(demand.time_wait, |duration| duration.min(demand.time_wait))
 }
 
@@ -143,7 +143,7 @@ fn port_shortage(demand: &Demand, supply: Supply, budget: Budget) -> Shortage {
         text.push_str(&format!(
             ": each of {} connections opened per second keeps its port for {} after it is closed",
             rate(demand.opens_per_s),
-            units::show::duration(held_for(demand)),
+            units::show::duration(accumulation_time(demand)),
         ));
     }
     let mut ways = Vec::new();
@@ -158,7 +158,7 @@ fn port_shortage(demand: &Demand, supply: Supply, budget: Budget) -> Shortage {
     if supply.ports < WIDE_RANGE {
         ways.push("widen the range (sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\")".into());
     }
-    if let Some(most) = opens_that_fit(demand, budget.available) {
+    if let Some(most) = connection_rate_max(demand, budget.available) {
         ways.push(format!("open at most {} connections per second", rate(most)));
     } else if demand.connections > budget.available {
         ways.push(format!("use at most {} connections", budget.available));
@@ -167,9 +167,9 @@ fn port_shortage(demand: &Demand, supply: Supply, budget: Budget) -> Shortage {
 }
 
 /// Returns the connection rate that the ports sustain, if there is a limit.
-fn opens_that_fit(demand: &Demand, available: u64) -> Option<f64> {
+fn connection_rate_max(demand: &Demand, available: u64) -> Option<f64> {
     let left = available.checked_sub(demand.connections).filter(|left| *left > 0)?;
-    let held = held_for(demand).as_secs_f64();
+    let held = accumulation_time(demand).as_secs_f64();
     (held > 0.0).then(|| (left as f64 / held).floor()).filter(|most| *most >= 1.0)
 }
 

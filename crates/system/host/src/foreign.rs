@@ -179,7 +179,7 @@ fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
         // a process with the number of an ended one is new
         spent = spent.saturating_add(is.map_or(0, sum));
         // it ended: its parent's `waited` includes its whole life, including time before the start
-        if was.is_some_and(|was| is_inherited(was.parent, before, after, known)) {
+        if was.is_some_and(|was| is_counted_by_ancestor(was.parent, before, after, known)) {
             counted_before = counted_before.saturating_add(earlier);
         }
     }
@@ -189,7 +189,12 @@ fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
 /// Returns whether the CPU time of a child of `parent` is counted by a known, living process: its
 /// parent, or an ancestor that waited for it. CPU time that another process collected, such as
 /// init, appears in no account.
-fn is_inherited(mut parent: u32, before: &Census, after: &Census, known: &BTreeSet<u32>) -> bool {
+fn is_counted_by_ancestor(
+    mut parent: u32,
+    before: &Census,
+    after: &Census,
+    known: &BTreeSet<u32>,
+) -> bool {
     // parents that were not read at one moment may form a circle
     for _ in 0..before.processes.len() {
         let was = before.processes.get(&parent).filter(|_| known.contains(&parent));

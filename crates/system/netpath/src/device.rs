@@ -36,7 +36,7 @@ impl Tun {
         let file = open("/dev/net/tun", flags, Mode::empty());
         let file = file.map_err(|error| PathTrouble::Device(error.into()))?;
         let busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
-        let name = retry::while_busy(|| raw::make_tun(file.as_fd(), name, more), busy);
+        let name = retry::retry_while_busy(|| raw::make_tun(file.as_fd(), name, more), busy);
         let name = name.map_err(PathTrouble::Host)?;
         Ok(Tun { file, name })
     }

@@ -29,7 +29,7 @@ pub(crate) enum ForwardOrder {
 }
 
 /// The receiving end of the thread's commands.
-pub(crate) struct Ear {
+pub(crate) struct CommandReceiver {
     pub(crate) orders: Receiver<ForwardOrder>,
     /// Set when there are commands in `orders`.
     pub(crate) called: Arc<AtomicBool>,
@@ -43,7 +43,7 @@ pub(crate) struct Forwarder {
     lanes: Lanes,
     replies: Replies,
     spin: Nanos,
-    ear: Ear,
+    ear: CommandReceiver,
 }
 
 impl Forwarder {
@@ -52,7 +52,7 @@ impl Forwarder {
         clients: LaneClients,
         replies: Replies,
         seed: u64,
-        ear: Ear,
+        ear: CommandReceiver,
     ) -> Forwarder {
         let lanes = Lanes::new(clients, seed, clock::now());
         Forwarder { ends, lanes, replies, spin: Lanes::spin(), ear }
@@ -64,7 +64,7 @@ impl Forwarder {
         rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).ok();
         let mut now = clock::now();
         loop {
-            if self.ear.called.swap(false, Ordering::Acquire) && self.obey() {
+            if self.ear.called.swap(false, Ordering::Acquire) && self.execute_commands() {
                 return;
             }
             let read = match self.turn(&mut now) {
@@ -162,7 +162,7 @@ impl Forwarder {
     }
 
     /// Executes commands; true if the thread must end.
-    fn obey(&mut self) -> bool {
+    fn execute_commands(&mut self) -> bool {
         let mut ring = [0; 8];
         while self.ear.bell.recv(&mut ring).is_ok() {}
         while let Ok(order) = self.ear.orders.try_recv() {

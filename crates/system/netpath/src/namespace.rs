@@ -94,7 +94,7 @@ fn elsewhere<T: Send>(
 ///
 /// # Errors
 /// Fails if neither is permitted here.
-pub fn become_able() -> Result<bool, PathTrouble> {
+pub fn enable_namespaces() -> Result<bool, PathTrouble> {
     let able = elsewhere(|| raw::leave_network().map_err(PathTrouble::Namespace));
     if able.is_ok() {
         return Ok(false);

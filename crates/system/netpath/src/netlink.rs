@@ -78,7 +78,7 @@ pub fn link(name: &str) -> io::Result<LinkFacts> {
     let text = [name.as_bytes(), &[0]].concat();
     let body = [&[0; LINK_HEAD][..], &attribute(IFLA_IFNAME, &text)].concat();
     let answer = ask(RTM_GETLINK, 0, &body)?;
-    read_link(&answer).ok_or_else(strange)
+    read_link(&answer).ok_or_else(unexpected_answer)
 }
 
 /// Returns the route of packets to `address`, over the device with this index if given.
@@ -98,7 +98,7 @@ pub fn route(address: IpAddr, device: Option<u32>) -> io::Result<RouteFacts> {
         body.extend(attribute(RTA_OIF, &device.to_ne_bytes()));
     }
     let answer = ask(RTM_GETROUTE, 0, &body)?;
-    read_route(&answer).ok_or_else(strange)
+    read_route(&answer).ok_or_else(unexpected_answer)
 }
 
 /// Sets the queue length of a device. The ioctl for it needs more than the rights in a user
@@ -152,7 +152,7 @@ pub(crate) fn add_route(device: i32, (to, bits): (Ipv6Addr, u8)) -> io::Result<(
     ask(RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
 }
 
-fn strange() -> io::Error {
+fn unexpected_answer() -> io::Error {
     io::Error::other("the kernel's response cannot be parsed")
 }
 

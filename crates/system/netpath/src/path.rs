@@ -1,7 +1,7 @@
 //! An open path: two ends, the thread between them, and its counters.
 
 use crate::device::{self, InterfaceSettings, Tun};
-use crate::forward::{Ear, ForwardOrder, Forwarder};
+use crate::forward::{CommandReceiver, ForwardOrder, Forwarder};
 use crate::lanes::LaneClients;
 use crate::namespace::Namespace;
 use crate::replies::Replies;
@@ -455,7 +455,7 @@ fn far_end(far: FarEnd, clients: u32) -> Result<(NetBlock, (Namespace, Tun)), Pa
     }
 }
 
-fn line() -> Result<(ForwarderHandle, Ear), PathTrouble> {
+fn line() -> Result<(ForwarderHandle, CommandReceiver), PathTrouble> {
     let (orders, inbox) = channel();
     let called = Arc::new(AtomicBool::new(false));
     let pair = || -> std::io::Result<(UnixDatagram, UnixDatagram)> {
@@ -466,7 +466,7 @@ fn line() -> Result<(ForwarderHandle, Ear), PathTrouble> {
     let (ring, bell) = pair().map_err(PathTrouble::other("cannot open a socket pair"))?;
     Ok((
         ForwarderHandle { orders, called: called.clone(), bell: ring },
-        Ear { orders: inbox, called, bell },
+        CommandReceiver { orders: inbox, called, bell },
     ))
 }
 

@@ -9,7 +9,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// Fails with the error of the last attempt if all were `busy`.
-pub fn while_busy<T, E>(
+pub fn retry_while_busy<T, E>(
     mut attempt: impl FnMut() -> Result<T, E>,
     busy: impl Fn(&E) -> bool,
 ) -> Result<T, E> {

@@ -200,7 +200,7 @@ impl OwnStack {
     }
 
     /// Returns when the next packet on a link is due.
-    fn carried_at(&mut self) -> Nanos {
+    fn next_packet_due(&mut self) -> Nanos {
         self.links.as_mut().and_then(Links::next_due).unwrap_or(Nanos::NEVER)
     }
 
@@ -235,7 +235,7 @@ impl OwnStack {
         }
         self.stack.arm(self.now);
         self.flush();
-        let carried = self.carried_at();
+        let carried = self.next_packet_due();
         let due = wake.min(self.stack.next_due(self.now)).min(early(carried, self.links_spin));
         if due > self.now {
             self.sleep(due);

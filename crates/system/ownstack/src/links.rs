@@ -60,7 +60,7 @@ impl Links {
                 Links::Alone(lanes) => receive_alone(lanes, &mut aside, &mut read),
                 Links::Common { share, address } => read(&mut aside).map(|length| {
                     let packet = &aside[..length];
-                    if is_for(packet, *address) {
+                    if is_addressed_to(packet, *address) {
                         share.put(monotonic(), Direction::Down, std::iter::once(packet));
                     } else {
                         share.foreign();
@@ -121,7 +121,7 @@ fn receive_alone(
 }
 
 /// Returns whether it is an IPv4 packet to this address.
-fn is_for(packet: &[u8], address: Ipv4Addr) -> bool {
+fn is_addressed_to(packet: &[u8], address: Ipv4Addr) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 4)
         && packet.get(16..20).is_some_and(|bytes| bytes == address.octets())
 }
@@ -135,10 +135,10 @@ mod tests {
         let address = Ipv4Addr::new(198, 18, 0, 1);
         let mut packet = [0x45; 40];
         packet[16..20].copy_from_slice(&address.octets());
-        assert!(is_for(&packet, address));
-        assert!(!is_for(&packet[..19], address) && !is_for(&[], address));
-        assert!(!is_for(&packet, Ipv4Addr::new(198, 18, 0, 2)));
+        assert!(is_addressed_to(&packet, address));
+        assert!(!is_addressed_to(&packet[..19], address) && !is_addressed_to(&[], address));
+        assert!(!is_addressed_to(&packet, Ipv4Addr::new(198, 18, 0, 2)));
         packet[0] = 0x60;
-        assert!(!is_for(&packet, address));
+        assert!(!is_addressed_to(&packet, address));
     }
 }

@@ -95,7 +95,7 @@ impl Handover {
             (Ok(()), BatchUse::Always) => Handover::Batches,
             (Ok(()), _) => Handover::ByNumber,
             (Err(error), BatchUse::Always) => {
-                Handover::Fallback(net::reactor::why_no_ring(&error, "Linux 6.7"))
+                Handover::Fallback(net::reactor::ring_unavailable_reason(&error, "Linux 6.7"))
             }
             (Err(_), _) => Handover::Calls,
         }

@@ -174,7 +174,7 @@ impl PacketRing {
             // io-uring 0.7.15 omits here that the file is a registered one
             let read = opcode::ReadMulti::new(Fixed(0), 0, 0).build().flags(Flags::FIXED_FILE);
             // SAFETY: it contains no pointer
-            self.reading = unsafe { self.ring.push_to_stay(read, READ) };
+            self.reading = unsafe { self.ring.push_multishot(read, READ) };
             self.read_waits = self.reading;
         }
     }

@@ -41,7 +41,7 @@ impl Tcb {
             TcpState::Done => FromSegment::default(),
             _ => self.arrive_connected(head, payload, c),
         };
-        self.cool(c);
+        self.release_cold_part(c);
         events
     }
 
@@ -49,7 +49,7 @@ impl Tcb {
         let fits = head.has(flag::ACK) && head.ack == self.snd_nxt;
         if head.has(flag::ACK) && !fits {
             if !head.has(flag::RST) {
-                self.answer_stranger(head, c);
+                self.reset_stale_peer(head, c);
             }
             return FromSegment::default();
         }
@@ -73,7 +73,7 @@ impl Tcb {
 
     /// Handles a peer with state of an earlier connection with the same addresses and ports: resets
     /// that connection and retransmits the SYN at once.
-    fn answer_stranger(&mut self, head: &Head, c: &mut Context<'_>) {
+    fn reset_stale_peer(&mut self, head: &Head, c: &mut Context<'_>) {
         let reset = Head { seq: head.ack, flags: flag::RST, ..Head::default() };
         c.out.push(&self.flow(c), &reset, [&[], &[]]);
         c.counts.resets_sent += 1;
@@ -341,7 +341,7 @@ impl Tcb {
             self.probe_answered(head.ack, twice, nothing);
             let again = |cold: &Cold| !cold.again.is_empty() || !cold.lost_again.is_empty();
             if self.cold.as_deref().is_some_and(again) {
-                self.find_lost_again(c.now);
+                self.move_lost_retransmissions(c.now);
             }
             self.suspect(c);
             self.reduce(una, sacked, lost);
@@ -531,7 +531,7 @@ impl Tcb {
         if from != rcv_nxt {
             at_once = true;
             c.counts.out_of_order += 1;
-            keep_beyond(cold, from.wrapping_sub(rcv_nxt) as usize, from, kept);
+            store_out_of_order(cold, from.wrapping_sub(rcv_nxt) as usize, from, kept);
         } else if !kept.is_empty() {
             cold.unacknowledged += kept.len() as u32;
             at_once |= !cold.held.as_slice().is_empty();
@@ -621,7 +621,7 @@ impl Tcb {
 
 /// Stores bytes that are `offset` beyond the next expected byte; if the list is full, they are
 /// dropped and retransmitted by the peer.
-fn keep_beyond(cold: &mut Cold, offset: usize, seq: u32, bytes: &[u8]) {
+fn store_out_of_order(cold: &mut Cold, offset: usize, seq: u32, bytes: &[u8]) {
     if bytes.is_empty() {
         return;
     }

@@ -411,7 +411,7 @@ impl Tcb {
     }
 
     /// Returns the cold part to the pool if it is empty.
-    pub(crate) fn cool(&mut self, c: &mut Context<'_>) {
+    pub(crate) fn release_cold_part(&mut self, c: &mut Context<'_>) {
         let state =
             matches!(self.state, TcpState::Established | TcpState::CloseWait | TcpState::TimeWait)
                 || self.state == TcpState::FinWait2 && !self.has(bit::ORPHAN);
@@ -455,7 +455,7 @@ impl Tcb {
             self.restart_after_idle(c);
             self.output(c);
         }
-        self.cool(c);
+        self.release_cold_part(c);
         if taken == 0 && !bytes.is_empty() { None } else { Some(taken) }
     }
 
@@ -494,7 +494,7 @@ impl Tcb {
             cold.read = 0;
         }
         self.announce_window(c);
-        self.cool(c);
+        self.release_cold_part(c);
         Some(count)
     }
 
@@ -519,7 +519,7 @@ impl Tcb {
         cold.read = 0;
         cold.lent = 0..0;
         self.announce_window(c);
-        self.cool(c);
+        self.release_cold_part(c);
         Some(start..end)
     }
 

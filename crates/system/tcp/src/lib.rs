@@ -22,7 +22,7 @@ mod timers;
 
 pub use packet::{
     ArrivedPacket, Checksums, End, Flow, Head, IP_HEAD, IPV6_HEAD, Outbox, SACK_BLOCKS, TCP_HEAD,
-    VNET_HEAD, checksum, destination, flag, is_sum_left_out, raw_packet, read,
+    VNET_HEAD, checksum, destination, flag, lacks_checksum, raw_packet, read,
 };
 pub use settings::TcpSettings;
 pub use stack::{NotDone, Readiness, Sources, TcpStack};

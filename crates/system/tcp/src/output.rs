@@ -73,7 +73,7 @@ impl Tcb {
     /// Acknowledges a batch of segments.
     pub(crate) fn acknowledge(&mut self, c: &mut Context<'_>) {
         self.send_ack(c);
-        self.cool(c);
+        self.release_cold_part(c);
     }
 
     /// Sends a challenge ACK, within the limit per second (RFC 5961 section 7).
@@ -136,12 +136,12 @@ impl Tcb {
         }
         if self.cwnd > c.settings.initial_window {
             usage.used = usage.used.max(out);
-            self.decay_idle_window(c);
+            self.reduce_unused_window(c);
         }
     }
 
     /// Reduces a window that was not fully used for one timeout by half of the unused part.
-    fn decay_idle_window(&mut self, c: &Context<'_>) {
+    fn reduce_unused_window(&mut self, c: &Context<'_>) {
         if self.is_window_used() {
             if let Some(cold) = &mut self.cold {
                 cold.usage.used = 0;
@@ -298,7 +298,7 @@ impl Tcb {
 
     /// Moves retransmissions that count as lost again, because data sent later has arrived (RFC
     /// 8985 section 6.2, which compares times; here the order of sending).
-    pub(crate) fn find_lost_again(&mut self, now: Nanos) {
+    pub(crate) fn move_lost_retransmissions(&mut self, now: Nanos) {
         let una = self.snd_una;
         let half = Nanos::from_micros(u64::from(self.srtt / 2));
         let Some(cold) = &mut self.cold else { return };
@@ -445,7 +445,7 @@ impl Tcb {
         if watch && self.state != TcpState::Done {
             self.watch(c);
         }
-        self.cool(c);
+        self.release_cold_part(c);
     }
 
     fn timeout(&mut self, c: &mut Context<'_>) {

@@ -232,7 +232,7 @@ pub fn read(packet: &[u8], checked: bool) -> Option<ArrivedPacket<'_>> {
 
 /// Returns whether the TCP checksum of a packet was left to a device that the packet never passed:
 /// the field contains the folded sum of the pseudo-header, as between devices of one machine.
-pub fn is_sum_left_out(packet: &[u8]) -> bool {
+pub fn lacks_checksum(packet: &[u8]) -> bool {
     match read_ip(packet, false) {
         Some(ip) if ip.protocol == TCP && ip.body.len() >= TCP_HEAD => {
             half(ip.body, 16) == fold(ip.pseudo_sum())
@@ -536,16 +536,16 @@ mod tests {
             out.packets().next().expect("one was put in")[skip..].to_vec()
         };
         let (whole, left) = (sent(Checksums::Ours, 0), sent(Checksums::Device, VNET_HEAD));
-        assert_eq!((is_sum_left_out(&whole), is_sum_left_out(&left)), (false, true));
+        assert_eq!((lacks_checksum(&whole), lacks_checksum(&left)), (false, true));
         assert!(read(&whole, false).is_some() && read(&left, false).is_none());
         // links pad short frames
         let padded = [&left[..], &[0; 9]].concat();
-        assert!(is_sum_left_out(&padded));
+        assert!(lacks_checksum(&padded));
         let mut broken = left.clone();
         broken[IP_HEAD + 17] ^= 1;
-        assert!(!is_sum_left_out(&broken));
+        assert!(!lacks_checksum(&broken));
         for length in 0..left.len() {
-            assert!(!is_sum_left_out(&left[..length]), "{length} bytes");
+            assert!(!lacks_checksum(&left[..length]), "{length} bytes");
         }
     }
 

@@ -314,7 +314,7 @@ impl TcpStack {
         if peer.address.is_ipv4() != self.sources.first.is_ipv4() {
             return Err(FailureClass::Unreachable);
         }
-        self.forget_rested(now);
+        self.forget_after_time_wait(now);
         let Some(end) = self.tuple(now, from) else {
             self.counts.tuples_out += 1;
             return Err(FailureClass::AddressUnavailable);
@@ -495,7 +495,7 @@ impl TcpStack {
         }
     }
 
-    fn forget_rested(&mut self, now: Nanos) {
+    fn forget_after_time_wait(&mut self, now: Nanos) {
         for row in 0..self.rest_order.len() {
             while let Some((since, key)) = self.rest_order[row].front().copied()
                 && now - since >= self.settings.time_wait
@@ -842,12 +842,12 @@ impl TcpStack {
                 self.notify(index, FromSegment { readable: true, writable: true, ended: true });
             }
         }
-        self.slim_timers();
+        self.free_expired_timers();
     }
 
     /// Frees the memory of expired timers: an established connection had one for its SYN, and an
     /// idle one has none.
-    fn slim_timers(&mut self) {
+    fn free_expired_timers(&mut self) {
         let held = self.timers.len();
         let room = self.timers.capacity();
         if room > TIMERS_KEPT && held < room / 8 {
@@ -913,7 +913,7 @@ impl TcpStack {
 
     /// Returns the number of tuples examined in the search for free ones.
     #[cfg(test)]
-    pub(crate) fn tuples_looked_at(&self) -> u64 {
+    pub(crate) fn tuples_examined(&self) -> u64 {
         self.cursor
     }
 

@@ -41,7 +41,11 @@ impl Loss {
                 // balance of the chain with the weight of state 1 set to 1: the flow from 1 into
                 // {2, 3} leaves from 3; 2 is entered from 3 only; 4 from 1 only and left at once
                 if p31 <= 0.0 {
-                    return if p13 > 0.0 { lost_forever(p32, p23) } else { p14 / (1.0 + p14) };
+                    return if p13 > 0.0 {
+                        permanent_loss_share(p32, p23)
+                    } else {
+                        p14 / (1.0 + p14)
+                    };
                 }
                 if p23 <= 0.0 && p32 > 0.0 && p13 > 0.0 {
                     // it eventually reaches state 2, which is never left and loses nothing
@@ -56,7 +60,7 @@ impl Loss {
 }
 
 /// Returns the fraction of state 3 among 2 and 3, if the two are never left.
-fn lost_forever(p32: f64, p23: f64) -> f64 {
+fn permanent_loss_share(p32: f64, p23: f64) -> f64 {
     if p32 + p23 > 0.0 { p23 / (p32 + p23) } else { 1.0 }
 }
 

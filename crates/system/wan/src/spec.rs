@@ -296,7 +296,7 @@ impl Draft {
         };
         // read once if it is for both directions: standard input can be read once only
         let trace = match bare {
-            "trace" => Some(shelved(&mut self.traces, value, traces).map_err(wrong)?),
+            "trace" => Some(trace_by_name(&mut self.traces, value, traces).map_err(wrong)?),
             _ => None,
         };
         for way in ways {
@@ -356,7 +356,7 @@ impl Draft {
 }
 
 /// Returns the trace of that name, read on first use.
-fn shelved(
+fn trace_by_name(
     loaded: &mut Vec<(String, Arc<Trace>)>,
     file: &str,
     traces: &dyn TraceSource,

@@ -224,12 +224,12 @@ pub struct FaceOutput {
     pub err: String,
     /// Text for the file of [`Job::log`].
     pub log: String,
-    pub wish: Wish,
+    pub wish: FaceDecision,
 }
 
 /// Decision of a face about the rest of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wish {
+pub enum FaceDecision {
     #[default]
     GoOn,
     /// No more calls are due; calls in flight are followed to their outcome.
@@ -372,7 +372,7 @@ pub trait Face: std::fmt::Debug {
 
     /// Reports that there are no descriptors for this number of the connections. Returns whether
     /// the tool runs with the others, instead of failing with [`StartTrouble::Descriptors`].
-    fn go_without(&mut self, _connections: u64) -> bool {
+    fn run_without_connections(&mut self, _connections: u64) -> bool {
         false
     }
 

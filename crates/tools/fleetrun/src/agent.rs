@@ -335,7 +335,7 @@ impl Consent<'_> {
                 return refused(format!("the address {} for {}", rule.address, rule.host));
             }
         }
-        match journeys.and_then(|it| it.step_to_anywhere()) {
+        match journeys.and_then(|it| it.step_with_variable_host()) {
             Some(step) => refused(format!("the step {}, whose values set its host", step.name)),
             None => Ok(()),
         }

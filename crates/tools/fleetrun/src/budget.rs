@@ -24,7 +24,7 @@ fn calls(lane: &Plan, host: &str) -> bool {
     if let Some(journeys) = &lane.journeys {
         let mut further = journeys.further_servers();
         // a step whose host is a value may use this server
-        if further.any(is_host) || journeys.step_to_anywhere().is_some() {
+        if further.any(is_host) || journeys.step_with_variable_host().is_some() {
             return true;
         }
     }

@@ -1,7 +1,7 @@
 //! The manager's side of a fleet: other machines run a plan, and their counts are merged here like
 //! those of cores.
 
-use crate::merge::{Merge, immovable};
+use crate::merge::{Merge, why_not_redistributable};
 use crate::plan_bundle::PlanBundle;
 use crate::wire::{AgentEntries, POLL_INTERVAL, Wire};
 use anyhow::{Context, Result, bail};
@@ -118,7 +118,9 @@ impl FleetRun {
 
 impl Fleet for FleetRun {
     fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>> {
-        let moved = (self.terms.on_loss == OnLoss::Redistribute).then(|| immovable(plan)).flatten();
+        let moved = (self.terms.on_loss == OnLoss::Redistribute)
+            .then(|| why_not_redistributable(plan))
+            .flatten();
         if let Some(why) = refusal(plan).map(str::to_owned).or(moved) {
             return Err(NotBegun(why).into());
         }
@@ -150,7 +152,7 @@ impl Fleet for FleetRun {
             sut.begin(setup.measure_from());
         }
         let mut merge = Merge::new(setup, &parts, self.terms.on_loss);
-        merge.introduce(&wire.agent_entries());
+        merge.set_agent_names(&wire.agent_entries());
         merge.give_up(GONE);
         merge.run(&mut wire, &mut *observer);
         run.sut = sut.map(sut::SutWatch::end).or_else(|| wire.seen(merge.span()));
@@ -199,7 +201,7 @@ fn begin(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<(Nano
     crate::public::check(plan, task.endpoints, wire.agent_entries().len())?;
     let mut tokens = TokenCounts::new();
     loop {
-        hand_out(wire, task, on_loss, &tokens)?;
+        distribute_plan(wire, task, on_loss, &tokens)?;
         let division = Division::new(plan, &wire.agent_entries())?;
         let needed = division.token_counts(plan);
         // which agent has which users is known only now; they request their tokens before the start.
@@ -234,7 +236,10 @@ const GONE: &str = "gone";
 
 /// Returns the reason why the agents' state cannot be taken over as a run of the plan with this
 /// hash; `None` if it can.
-fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> Option<String> {
+fn why_not_adoptable<'a>(
+    mut held: impl Iterator<Item = &'a Holding>,
+    hash: &str,
+) -> Option<String> {
     held.find_map(|holding| {
         match holding {
         Holding { hash: other, .. } if other != hash => Some(
@@ -267,7 +272,8 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
         bail!("no agent holds a run: its manager ended, or the agents were restarted");
     };
     let of = first.of;
-    if let Some(why) = unadoptable(held.iter().map(|(_, holding)| holding), &plan_hash(plan)) {
+    if let Some(why) = why_not_adoptable(held.iter().map(|(_, holding)| holding), &plan_hash(plan))
+    {
         bail!(why);
     }
     // the last answer is the nearest to this instant
@@ -293,7 +299,7 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
 }
 
 /// Sends the sealed plan to every agent, and waits until all have prepared it.
-fn hand_out(
+fn distribute_plan(
     wire: &mut Wire,
     task: &FleetTask<'_>,
     on_loss: OnLoss,
@@ -487,7 +493,8 @@ mod tests {
             taken,
             ..Holding::default()
         };
-        let why = |second: Holding| unadoptable([&holding("a", 3, 0), &second].into_iter(), "a");
+        let why =
+            |second: Holding| why_not_adoptable([&holding("a", 3, 0), &second].into_iter(), "a");
         assert_eq!(why(holding("a", 3, 0)), None);
         assert!(why(holding("b", 3, 0)).unwrap().contains("another plan"));
         assert!(why(holding("a", PARTS_MAX + 1, 0)).unwrap().contains("parts of the load"));

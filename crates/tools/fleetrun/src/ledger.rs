@@ -71,7 +71,7 @@ pub(crate) struct Ledger {
 }
 
 /// Counts of the measured phase and of the warm-up for an interval of a lost agent.
-pub(crate) type Ghost = (Counts, Counts);
+pub(crate) type LostCounts = (Counts, Counts);
 
 impl Ledger {
     pub(crate) fn new(shares: Vec<Share>, start: Nanos) -> Ledger {
@@ -82,7 +82,7 @@ impl Ledger {
             parts: shares.into_iter().map(whole).collect(),
             measured: Counts::default(),
             warm_up: Counts::default(),
-            ghost: Ghost::default(),
+            ghost: LostCounts::default(),
             edge: start,
             ghost_edge: Nanos::ZERO,
             own_edge: start,
@@ -102,7 +102,7 @@ impl Ledger {
     /// Returns the counts of calls lost up to the instant `until`, beyond those counted before:
     /// arrivals that were due, and calls without an outcome. In a closed loop the number of due
     /// calls is unknown.
-    pub(crate) fn ghost_until(&mut self, owed: Option<&Owed>, until: Nanos) -> Ghost {
+    pub(crate) fn lost_counts_until(&mut self, owed: Option<&Owed>, until: Nanos) -> LostCounts {
         let (due, warm) = owed.map_or((0, 0), |owed| self.due(owed, until));
         let known = |own: &Counts, ghost: &Counts, due: u64| {
             let more = due.saturating_sub(own.due + ghost.due);
@@ -128,7 +128,7 @@ impl Ledger {
     }
 
     /// Returns the instant after which the agent owes nothing.
-    pub(crate) fn owes_until(&self) -> Nanos {
+    pub(crate) fn owes_nothing_after(&self) -> Nanos {
         self.parts.iter().map(|part| part.until).max().unwrap_or(Nanos::NEVER)
     }
 
@@ -139,7 +139,7 @@ impl Ledger {
 
     /// Returns whether other agents continue all of its load.
     pub(crate) fn is_taken_over(&self) -> bool {
-        self.owes_until() < Nanos::NEVER
+        self.owes_nothing_after() < Nanos::NEVER
     }
 
     /// Returns each worker's share of the load at the start.
@@ -182,7 +182,7 @@ impl Ledger {
     }
 
     /// Restores an agent that is back: the counts that replaced its rows are removed.
-    pub(crate) fn revive(&mut self) -> Ghost {
+    pub(crate) fn revive(&mut self) -> LostCounts {
         self.state = LedgerState::Live;
         self.lost_at = None;
         "done".clone_into(&mut self.ending);

@@ -3,7 +3,7 @@
 
 mod successors;
 
-use crate::ledger::{Ghost, Ledger, LedgerState};
+use crate::ledger::{Ledger, LedgerState, LostCounts};
 use crate::wire::{AgentEntries, POLL_INTERVAL, Wire};
 use engine::{Collector, Order, Owed, Row, Setup, Share};
 use fleet::OnLoss;
@@ -17,7 +17,7 @@ use stats::{Measurement, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use successors::Handover;
-pub(crate) use successors::immovable;
+pub(crate) use successors::why_not_redistributable;
 use units::Nanos;
 
 /// Time for agents to report after every call must have ended.
@@ -82,7 +82,7 @@ impl Merge {
     }
 
     /// Sets the names of the agents in views.
-    pub(crate) fn introduce(&mut self, agent_entries: &AgentEntries) {
+    pub(crate) fn set_agent_names(&mut self, agent_entries: &AgentEntries) {
         let show = |(number, name): (u32, &String)| {
             let hello = agent_entries.get(name).map(|agent_entry| &agent_entry.hello);
             AgentNow {
@@ -110,7 +110,7 @@ impl Merge {
             if let Some(event) = wire.event(POLL_INTERVAL) {
                 self.process(wire, event, observer);
             }
-            self.give_orders(wire, observer);
+            self.send_order(wire, observer);
             self.pass(wire, begun, net::reactor::monotonic(), observer);
         }
     }
@@ -189,7 +189,7 @@ impl Merge {
         self.names.iter().position(|name| name == agent)
     }
 
-    fn give_orders(&mut self, wire: &mut Wire, observer: &dyn Watcher) {
+    fn send_order(&mut self, wire: &mut Wire, observer: &dyn Watcher) {
         let wish = observer.order();
         let abandon = signals::caught() > 0 || wish == Order::Abandon;
         let stop = self.collector.is_over() || wish == Order::Stop;
@@ -244,7 +244,7 @@ impl Merge {
         ledger.state = LedgerState::Over;
         if report.ending == PartEnding::Done {
             if ledger.has_taken_over() && self.stopped == Order::Go {
-                self.settle_up(row, observer);
+                self.charge_taken_part(row, observer);
             }
             return;
         }
@@ -260,12 +260,12 @@ impl Merge {
     }
 
     /// Charges a finished agent for a part that it took over: it still owes that part.
-    fn settle_up(&mut self, row: usize, observer: &mut dyn Watcher) {
+    fn charge_taken_part(&mut self, row: usize, observer: &mut dyn Watcher) {
         let ledger = &mut self.ledgers[row];
-        let (measured, warm_up) = ledger.ghost_until(self.owed.as_ref(), self.cut);
+        let (measured, warm_up) = ledger.lost_counts_until(self.owed.as_ref(), self.cut);
         if (measured.lost, warm_up.lost) != (0, 0) {
             let (edge, ghost) = (ledger.edge, (measured, warm_up));
-            self.put_ghost(row, (edge, edge), ghost, true, observer);
+            self.add_lost_counts(row, (edge, edge), ghost, true, observer);
         }
     }
 
@@ -276,7 +276,7 @@ impl Merge {
             while self.ledgers[row].state == LedgerState::Lost {
                 let next = self.ledgers[row].edge + interval;
                 let closed = self.owed.is_none();
-                let cut = self.cut.min(self.ledgers[row].owes_until());
+                let cut = self.cut.min(self.ledgers[row].owes_nothing_after());
                 let last = closed || next >= cut;
                 let until = if last { cut.min(next) } else { next };
                 if !last && next > now || self.awaits(row, next) {
@@ -284,24 +284,24 @@ impl Merge {
                 }
                 let ledger = &mut self.ledgers[row];
                 let start = ledger.edge;
-                let (measured, warm_up) = ledger.ghost_until(self.owed.as_ref(), until);
+                let (measured, warm_up) = ledger.lost_counts_until(self.owed.as_ref(), until);
                 ledger.edge = until.max(start);
                 ledger.ghost_edge = ledger.edge;
                 if last {
                     ledger.state = LedgerState::Over;
                 }
                 let times = (start, until.max(start));
-                self.put_ghost(row, times, (measured, warm_up), last, observer);
+                self.add_lost_counts(row, times, (measured, warm_up), last, observer);
             }
         }
     }
 
     /// Adds counts for calls of unknown outcome.
-    fn put_ghost(
+    fn add_lost_counts(
         &mut self,
         row: usize,
         times: (Nanos, Nanos),
-        (measured, warm_up): Ghost,
+        (measured, warm_up): LostCounts,
         last: bool,
         observer: &mut dyn Watcher,
     ) {

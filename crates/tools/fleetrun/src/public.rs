@@ -44,7 +44,7 @@ fn beyond(plan: &Plan, agents: usize) -> Option<String> {
 pub(crate) fn check(plan: &Plan, endpoints: &[Endpoint], agents: usize) -> Result<()> {
     let Some(why) = beyond(plan, agents) else { return Ok(()) };
     let journeys = plan.journeys.as_ref();
-    if let Some(step) = journeys.and_then(|it| it.step_to_anywhere()) {
+    if let Some(step) = journeys.and_then(|it| it.step_with_variable_host()) {
         anyhow::bail!(
             "the step {} takes its host from a value, which may be a public address, and {why} \
              need its owner's permission: write its host into the plan",

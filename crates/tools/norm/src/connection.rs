@@ -58,7 +58,7 @@ async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
         () = visit.watch().overdue() => None,
     };
     // dropping the connection changes its state
-    let (awaited, waiting) = (visit.swallows(), visit.watch().waiting());
+    let (awaited, waiting) = (visit.expects_head(), visit.watch().waiting());
     let parts = connection.into_parts();
     let status = match end {
         Some(Err(error)) if error.is_parse() && awaited => {

@@ -26,9 +26,9 @@ pub(crate) enum Node {
     Directory(Directory),
     /// Files, each response by a separate process.
     Process(Directory, PerRequest),
-    Cgi(Door, CgiScript),
+    Cgi(DirectoryGuard, CgiScript),
     #[cfg(feature = "lua")]
-    Interpreter(Door, Interpreter),
+    Interpreter(DirectoryGuard, Interpreter),
 }
 
 impl std::fmt::Debug for Node {
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Node {
 }
 
 /// The guard of the directory that contains a script.
-pub(crate) struct Door {
+pub(crate) struct DirectoryGuard {
     guard: Guard,
     /// The script's path for the guard.
     name: String,
@@ -100,11 +100,11 @@ impl Maker<'_> {
         })
     }
 
-    fn door(&self, program: &Path) -> Door {
+    fn door(&self, program: &Path) -> DirectoryGuard {
         let folder = program.parent().unwrap_or(&self.settings.root);
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let guard = Guard::new(folder, &self.settings.root, self.complain());
-        Door { guard, name: format!("/{name}") }
+        DirectoryGuard { guard, name: format!("/{name}") }
     }
 
     fn script(&self, program: &Path) -> CgiScript {
@@ -148,7 +148,7 @@ impl Maker<'_> {
 
 impl Node {
     /// Returns whether a response may be [`Content::Elsewhere`].
-    pub(crate) fn may_point_elsewhere(&self) -> bool {
+    pub(crate) fn may_redirect_internally(&self) -> bool {
         matches!(self, Node::Cgi(..))
     }
 
@@ -177,7 +177,7 @@ impl Node {
     }
 }
 
-impl Door {
+impl DirectoryGuard {
     /// Returns the request with its user's name, when it may enter.
     async fn admit(&self, mut ask: Ask, breaks: &Breaks) -> Result<Ask, Box<Reply>> {
         ask.user = self.guard.admit(&self.name, &ask.headers, breaks).await?;

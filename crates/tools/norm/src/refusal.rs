@@ -33,7 +33,7 @@ pub(crate) fn of(parts: &Parts) -> Option<Reply> {
     if parts.uri.path_and_query().is_some_and(|target| target.as_str().len() > TARGET_MAX) {
         return Some(plain(StatusCode::URI_TOO_LONG));
     }
-    if !host_is_right(headers, parts.version) {
+    if !is_right_host(headers, parts.version) {
         let text = "A request needs one Host field that names a host (RFC 9112 §3.2).\n";
         return Some(Reply::text(StatusCode::BAD_REQUEST, text));
     }
@@ -52,13 +52,13 @@ pub(crate) fn of(parts: &Parts) -> Option<Reply> {
 
 /// Returns whether Host is valid (RFC 9112 §3.2): exactly one field from HTTP/1.1 on, at most one
 /// before, with a valid host.
-fn host_is_right(headers: &HeaderMap, version: Version) -> bool {
+fn is_right_host(headers: &HeaderMap, version: Version) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
         (None, _) => version < Version::HTTP_11,
         (Some(host), None) => {
             let bytes = host.as_bytes();
-            bytes.iter().all(|byte| is_host_byte(*byte)) && port_is_right(bytes)
+            bytes.iter().all(|byte| is_host_byte(*byte)) && is_right_port(bytes)
         }
         (Some(_), Some(_)) => false,
     }
@@ -66,7 +66,7 @@ fn host_is_right(headers: &HeaderMap, version: Version) -> bool {
 
 /// Returns whether the port is valid (RFC 3986 §3.2.3): the digits after the last colon, except
 /// inside an IPv6 address.
-fn port_is_right(host: &[u8]) -> bool {
+fn is_right_port(host: &[u8]) -> bool {
     let behind = host.rsplit(|byte| *byte == b':').next().unwrap_or_default();
     let none = behind.len() == host.len();
     none || behind.ends_with(b"]") || behind.iter().all(u8::is_ascii_digit)

@@ -375,14 +375,14 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, aborts: &Rc<Aborts
                     shared.counters.refused.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            Err(error) if is_of_the_connection(&error) => {}
+            Err(error) if is_client_abort(&error) => {}
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
 
 /// Returns whether the client gave up before it was accepted, which is no failure of the server.
-fn is_of_the_connection(error: &io::Error) -> bool {
+fn is_client_abort(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }

@@ -57,7 +57,7 @@ impl AsyncWrite for VisitStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let stream = self.get_mut();
-        if stream.visit.swallows() {
+        if stream.visit.expects_head() {
             return Poll::Ready(Ok(bytes.len()));
         }
         let result = Pin::new(&mut stream.socket).poll_write(cx, bytes);
@@ -71,7 +71,7 @@ impl AsyncWrite for VisitStream {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let stream = self.get_mut();
-        if stream.visit.swallows() {
+        if stream.visit.expects_head() {
             return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
         }
         let result = Pin::new(&mut stream.socket).poll_write_vectored(cx, slices);

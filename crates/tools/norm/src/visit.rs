@@ -122,7 +122,7 @@ impl Visit {
 
     /// Returns whether a head was expected: hyper's own response is then a refusal, which is
     /// replaced by the status that the RFC requires.
-    pub(crate) fn swallows(&self) -> bool {
+    pub(crate) fn expects_head(&self) -> bool {
         self.stage.get() == VisitStage::Head
     }
 
@@ -296,7 +296,7 @@ impl Visit {
             Ok(found) => found,
             Err(refused) => return *refused,
         };
-        let headers = node.may_point_elsewhere().then(|| without_body_fields(&ask.headers));
+        let headers = node.may_redirect_internally().then(|| without_body_fields(&ask.headers));
         self.timing.stop_and_report(Point::Request, found);
         let mut reply = node.answer(ask, &self.shared.breaks).await;
         let Some(headers) = headers else { return reply };

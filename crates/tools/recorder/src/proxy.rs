@@ -340,8 +340,10 @@ async fn record(
     for (name, value) in &head.headers {
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         if name != "host" && (name == "accept-encoding" || !is_own(name.as_str())) {
-            headers
-                .push((name.to_string(), at_the_server(&value, name.as_str(), &url, &seen, side)));
+            headers.push((
+                name.to_string(),
+                with_server_address(&value, name.as_str(), &url, &seen, side),
+            ));
         }
     }
     let method = head.method.as_str();
@@ -374,7 +376,13 @@ fn authority(url: &Url) -> String {
 
 /// Returns a request's field as sent to the server: with the server's address in place of the
 /// recorder's.
-fn at_the_server(value: &str, name: &str, url: &Url, seen: &SeenOrigin, side: &Entrance) -> String {
+fn with_server_address(
+    value: &str,
+    name: &str,
+    url: &Url,
+    seen: &SeenOrigin,
+    side: &Entrance,
+) -> String {
     match side {
         Entrance::Front { .. } if matches!(name, "origin" | "referer") => {
             value.replacen(&seen.0, &url.origin().ascii_serialization(), 1)

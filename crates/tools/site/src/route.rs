@@ -118,7 +118,7 @@ impl Eq for SocketPlan {}
 
 impl SocketPlan {
     /// Returns the time from one push to the next.
-    pub(crate) fn push_every(&self) -> Option<std::time::Duration> {
+    pub(crate) fn push_interval(&self) -> Option<std::time::Duration> {
         (self.push > 0.0).then(|| std::time::Duration::from_secs_f64(1.0 / self.push))
     }
 }

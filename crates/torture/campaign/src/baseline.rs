@@ -44,12 +44,12 @@ pub(crate) fn measure(runner: &mut Runner<'_>) -> Baseline {
         Some(true) => BEFORE_PRESS,
     };
     let span = runner.settings.baseline.max(least);
-    let felt = runner.play_probed("", &mut Idle::new(span));
+    let felt = runner.play_with_probes("", &mut Idle::new(span));
     let mut found = baseline(&felt);
     if found.failed > 0 && runner.prober.keeps() && !runner.is_stopped() {
         // the kept connection itself occupies a single-threaded server
         runner.prober.keep_connection(false);
-        let alone = runner.play_probed("", &mut Idle::new(span));
+        let alone = runner.play_with_probes("", &mut Idle::new(span));
         match baseline(&alone) {
             second if second.failed == 0 => found = second,
             _ => runner.prober.keep_connection(true),

@@ -40,6 +40,6 @@ pub(crate) fn rounds_max(governor: &Governor) -> Nanos {
 
 /// Returns whether the server belongs to a third party: soon after it stops responding, it gets no
 /// more requests.
-pub(crate) fn is_spared(governor: &Governor) -> bool {
+pub(crate) fn must_be_spared(governor: &Governor) -> bool {
     governor.bounds().is_some_and(|bounds| bounds.lost_max.is_some())
 }

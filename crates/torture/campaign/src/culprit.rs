@@ -39,7 +39,9 @@ pub(crate) fn attribute(
     let Some(last) = tail.last().cloned() else { return };
     let alone = search::loss_rate(runner, std::slice::from_ref(&last));
     match alone {
-        Ok(found) if found.rate.is_usual() => accuse(runner, case, &last, found, result),
+        Ok(found) if found.rate.is_usual() => {
+            blame_conversation(runner, case, &last, found, result)
+        }
         Ok(_) => attribute_to_tail(runner, case, affected, &tail, result),
         Err(end) => result.notes.push(unfinished(end, tail.len())),
     }
@@ -59,7 +61,7 @@ fn attribute_to_tail(
     match among(runner, tail).as_ref().map(Option::as_deref) {
         Ok(Some([one])) => {
             let found = search::loss_rate(runner, std::slice::from_ref(one));
-            accuse(runner, case, one, found.unwrap_or_default(), result);
+            blame_conversation(runner, case, one, found.unwrap_or_default(), result);
         }
         Ok(Some(several)) => record_culprits(runner, case, several, result),
         Ok(None) if crashed => by_chance::find(runner, case, affected, tail, result),
@@ -239,7 +241,7 @@ fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Result<Option<Vec<Suspect
 
 /// Records a single culprit that `before` describes. Unless the server has stopped for good,
 /// repeats it once to record its response. If it usually fails, it is also shrunk.
-pub(crate) fn accuse(
+pub(crate) fn blame_conversation(
     runner: &mut Runner<'_>,
     case: &Case,
     guilty: &Suspect,

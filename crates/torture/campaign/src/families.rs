@@ -17,7 +17,7 @@ mod segments;
 mod slow;
 mod tls;
 
-pub(super) use gone::{gone_for_good, repeat_hang, repeats as hang_repeats};
+pub(super) use gone::{describe_lost_workers, repeat_hang, repeats as hang_repeats};
 pub(super) use limits::is_timed;
 pub(super) use slow::{
     handle_case_end, hold_in_background, is_given, is_in_background, release_background,
@@ -163,12 +163,12 @@ pub(super) fn is_slow(case: &Case) -> bool {
 }
 
 /// Returns whether a replay runs it again.
-pub(super) fn is_brisk(case: &Case) -> bool {
+pub(super) fn is_replayable(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Brisk)
 }
 
 /// Returns whether its exchanges fail only by a result that no request may cause.
-pub(super) fn fails_plainly(case: &Case) -> bool {
+pub(super) fn fails_without_expectations(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Plain)
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn confirm(
     if share.powi(CONFIRMATIONS) > CHANCE_MAX {
         return;
     }
-    let Some(guilty) = inherited_from(runner, case, exchange, before) else { return };
+    let Some(guilty) = preceding_causes(runner, case, exchange, before) else { return };
     let names: Vec<String> =
         guilty.iter().map(|one| format!("{} {}", one.case, one.name)).collect();
     let judgement = &mut result.judgement;
@@ -54,7 +54,7 @@ pub(crate) fn confirm(
 
 /// Returns the smallest set of earlier conversations, in order, after which the exchange fails
 /// again.
-fn inherited_from(
+fn preceding_causes(
     runner: &mut Runner<'_>,
     case: &Case,
     exchange: &Exchange,

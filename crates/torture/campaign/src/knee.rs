@@ -121,7 +121,7 @@ impl Knee {
     }
 
     /// Returns a rate with which the server easily keeps up.
-    pub(crate) fn easy(&self, share: f64) -> f64 {
+    pub(crate) fn sustainable_rate(&self, share: f64) -> f64 {
         (self.low.unwrap_or(RATE_LOW) * share).max(RATE_LOW)
     }
 }

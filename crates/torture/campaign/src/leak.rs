@@ -136,7 +136,7 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     let mut levels = vec![before];
     levels.extend(runner.world.server());
     for _ in 0..ROUNDS {
-        if runner.has_to_end() {
+        if runner.must_end_run() {
             return;
         }
         repeat_round(runner, &case.id, &plans, &mut levels);
@@ -146,7 +146,7 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     for _ in ROUNDS..ROUNDS_MAX {
         let memory_grows = found.iter().any(|leak| leak.what == HeldResource::Memory);
         let over = has_grown_enough(&levels) || runner.now() - start > ROUNDS_TIME;
-        if !memory_grows || over || runner.has_to_end() {
+        if !memory_grows || over || runner.must_end_run() {
             break;
         }
         repeat_round(runner, &case.id, &plans, &mut levels);
@@ -155,7 +155,7 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     if !found.is_empty() {
         result.show(TestOutcome::Leak);
         result.notes.extend(found.into_iter().map(|leak| leak.text));
-        keep_leaking(runner, case, result);
+        record_leaks(runner, case, result);
     }
 }
 
@@ -200,7 +200,7 @@ fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState
 
 /// Repeats rounds of these conversations, all at once, and returns the leaked resources. `None` if
 /// the server's processes are not visible.
-pub(crate) fn leaks_again(
+pub(crate) fn repeat_leaking_rounds(
     runner: &mut Runner<'_>,
     case: &Case,
     script: &TalkScript,
@@ -228,14 +228,14 @@ fn has_grown(runner: &mut Runner<'_>, before: &ServerState) -> bool {
 }
 
 /// Records the conversations whose resources leak.
-fn keep_leaking(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
+fn record_leaks(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     let kinds = blame::kinds(runner.pressed.plans());
     let by_itself = |runner: &mut Runner<'_>, (count, script): &(u64, TalkScript)| {
         if runner.case_is_over() {
             return false;
         }
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
-        let leaks = leaks_again(runner, case, script, count, &mut None);
+        let leaks = repeat_leaking_rounds(runner, case, script, count, &mut None);
         leaks.is_some_and(|leaks| !leaks.is_empty())
     };
     let guilty = match kinds.len() {

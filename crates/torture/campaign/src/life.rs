@@ -6,7 +6,7 @@ use crate::World;
 use sample::{Death, Ending, ServerState, together};
 use torture::judge::TestOutcome;
 use torture::result::CaseResult;
-use torture::result::{Meanwhile, ServerRow, ServerSeen};
+use torture::result::{ServerDuringCase, ServerRow, ServerSeen};
 use units::Nanos;
 
 /// Maximum number of exits kept per case; only a server that keeps restarting has more.
@@ -187,7 +187,7 @@ impl Life {
             let text = overflow_text(grown(|one| one.overflows), grown(|one| one.cookies));
             result.notes.extend(text);
         }
-        result.server = Some(Meanwhile { before, after, deaths });
+        result.server = Some(ServerDuringCase { before, after, deaths });
     }
 }
 

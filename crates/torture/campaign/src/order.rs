@@ -143,7 +143,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     }
     let before = gate::announce(runner, case);
     for exchange in &case.exchanges {
-        if runner.has_to_end() || runner.life.is_gone() {
+        if runner.must_end_run() || runner.life.is_gone() {
             break;
         }
         if let Some(need) = exchange.needs.iter().find(|need| !given(need)) {
@@ -167,7 +167,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     if result.recovery.is_late() && affected != AffectedPart::Killed {
         result.show(TestOutcome::Fail);
     }
-    name_culprit(runner, case, affected, &mut result);
+    find_culprit_bytes(runner, case, affected, &mut result);
     runner.life.end_case(runner.world, &mut result);
     result.took = runner.now() - start;
     result
@@ -179,7 +179,7 @@ fn no_socket(given: &str) -> Option<String> {
 }
 
 /// Finds the bytes that caused the failure.
-fn name_culprit(
+fn find_culprit_bytes(
     runner: &mut Runner<'_>,
     case: &Case,
     affected: AffectedPart,

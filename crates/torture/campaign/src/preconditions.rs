@@ -15,7 +15,7 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
     let mut plain: Option<Plain> = None;
     for _ in 0..PLAIN_CALLS {
         let talk = runner.ask(&habits::plain_request(runner.target, ""));
-        runner.profile.plain_took(talk.over);
+        runner.profile.record_plain_time(talk.over);
         if let TalkEnd::Unconnected(class) = talk.end {
             let hint = match (class, &runner.target.tls_name) {
                 (_, Some(_)) if runner.target.spoken.is_http3() => {
@@ -81,7 +81,7 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
 fn check_call(runner: &Runner<'_>, response: &Response) -> Result<(), String> {
     let path = &runner.target.values.path;
     let status = match response.call_status() {
-        Some(status) if status.is_ok() && response.is_of_call() => return Ok(()),
+        Some(status) if status.is_ok() && response.is_grpc_response() => return Ok(()),
         Some(status) => status.name.to_owned(),
         None => format!("HTTP status {} without grpc-status", response.status),
     };

@@ -73,16 +73,16 @@ const CUT_SHORT: &str = "the round was interrupted";
 /// Runs one round, repeated after a problem of the client.
 pub(crate) fn round(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     runner.pressed.remember(plan);
-    round_apart(runner, case, plan)
+    round_outside_load(runner, case, plan)
 }
 
 /// Runs [`round`] with conversations other than the case's load.
-pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
+pub(crate) fn round_outside_load(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     let mut tries = 1;
     loop {
         let round = round_once(runner, case, plan);
         let sick = round.outcome == PressureOutcome::Inconclusive;
-        if !sick || tries == UNHEALTHY_TRIES || runner.has_to_end() {
+        if !sick || tries == UNHEALTHY_TRIES || runner.must_end_run() {
             return round;
         }
         tries += 1;
@@ -108,7 +108,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
         runner.prober.origin(),
         every,
     );
-    let probes = runner.play_probed(case, &mut round_director);
+    let probes = runner.play_with_probes(case, &mut round_director);
     let work = runner.world.own_work();
     let wanted = plan.scripts.len() as u64;
     let pressed = round_director.pressed(base, &probes, wanted);

@@ -58,7 +58,7 @@ impl Prober {
         let probes = Probes::new(&self.probing, pattern);
         let mut both = Probed::new(director, probes, watcher);
         world.play(&mut both);
-        let felt = both.into_felt();
+        let felt = both.into_completed();
         let room = PROBES_MAX.saturating_sub(self.kept.len());
         self.kept.extend(felt.iter().take(room).cloned());
         felt

@@ -44,7 +44,7 @@ impl ServerProfile {
     }
 
     /// Records the time of a plain request.
-    pub(crate) fn plain_took(&mut self, span: Nanos) {
+    pub(crate) fn record_plain_time(&mut self, span: Nanos) {
         self.slowest_plain = self.slowest_plain.max(span);
     }
 
@@ -121,10 +121,10 @@ mod tests {
     fn the_silence_limit_exceeds_slow_plain_requests() {
         let mut profile = ServerProfile::default();
         let wanted = Some(Nanos::SECOND);
-        profile.plain_took(Nanos::from_millis(100));
+        profile.record_plain_time(Nanos::from_millis(100));
         assert_eq!(profile.silence_max(wanted), wanted);
-        profile.plain_took(Nanos::from_millis(200));
-        profile.plain_took(Nanos::from_millis(50));
+        profile.record_plain_time(Nanos::from_millis(200));
+        profile.record_plain_time(Nanos::from_millis(50));
         assert_eq!(profile.silence_max(wanted), Some(Nanos::from_millis(1_600)));
         assert_eq!(profile.silence_max(None), None);
     }

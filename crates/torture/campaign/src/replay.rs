@@ -104,7 +104,7 @@ pub fn shrink_failures(
             name: failure.transcript.name.clone(),
             script: again(target, &failure.transcript.script),
             kind: kind(&failure.transcript),
-            slow: took_long(&failure.transcript),
+            slow: slow_failure_time(&failure.transcript),
         };
         all.push(shrinking::shrink_one(&mut runner, &finding));
     }
@@ -112,7 +112,7 @@ pub fn shrink_failures(
 }
 
 /// Returns the time of a failure by slowness alone.
-fn took_long(kept: &Transcript) -> Option<Nanos> {
+fn slow_failure_time(kept: &Transcript) -> Option<Nanos> {
     // ranges are judged by length and can be degraded too
     let slow = kept.judgement.outcome == TestOutcome::Degraded && families::is_timed(&kept.name);
     service_time::work_of(&kept.talk).filter(|_| slow)
@@ -120,12 +120,12 @@ fn took_long(kept: &Transcript) -> Option<Nanos> {
 
 /// Returns how it failed.
 fn kind(kept: &Transcript) -> FailureKind {
-    if took_long(kept).is_some() {
+    if slow_failure_time(kept).is_some() {
         return FailureKind::Slow;
     }
     let judged = judge::random(&kept.script, &kept.talk, &kept.plain);
     // it was blamed for a later failure
-    if judged.outcome.is_well() {
+    if judged.outcome.is_favorable() {
         FailureKind::Lost
     } else {
         FailureKind::of(&kept.talk, &kept.plain)
@@ -146,9 +146,9 @@ fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
 }
 
 /// Judges whether the failure again caused a result that no request may cause.
-fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
-    if let Some(before) = took_long(kept) {
-        let slow = service_time::is_as_slow(talk, before);
+fn judge_without_expectations(kept: &Transcript, talk: &Talk) -> Judgement {
+    if let Some(before) = slow_failure_time(kept) {
+        let slow = service_time::is_similarly_slow(talk, before);
         let took = show::duration(service_time::work_of(talk).unwrap_or_default());
         return Judgement {
             outcome: if slow { TestOutcome::Degraded } else { TestOutcome::Pass },
@@ -184,8 +184,8 @@ fn at_once(failure: &Failure) -> Option<usize> {
 fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
     let kept = &failure.transcript;
     let accused = kept.name.starts_with(CULPRIT);
-    if families::fails_plainly(&failure.case) && !accused {
-        return plainly_judged(kept, talk);
+    if families::fails_without_expectations(&failure.case) && !accused {
+        return judge_without_expectations(kept, talk);
     }
     let by_code = || {
         format!("{} is judged by code while it runs and cannot be judged again", failure.case.id)
@@ -229,7 +229,7 @@ fn replay_one(
     timing: Timing,
 ) -> (Replayed, bool) {
     let kept = &failure.transcript;
-    let by_code = !kept.name.starts_with(CULPRIT) && families::is_brisk(&failure.case);
+    let by_code = !kept.name.starts_with(CULPRIT) && families::is_replayable(&failure.case);
     if let Some(family) = failure.case.family.as_ref().filter(|_| by_code) {
         return replay_case(runner, &failure.case, family, times);
     }
@@ -288,7 +288,7 @@ fn replay_gone(
         let found = families::repeat_hang(runner, &script, with.times, with.patience);
         let (outcome, text, lost) = match found {
             Some((sent, Recovery::Never)) => {
-                (TestOutcome::Leak, families::gone_for_good(sent), true)
+                (TestOutcome::Leak, families::describe_lost_workers(sent), true)
             }
             _ => (TestOutcome::Pass, "plain requests got responses".to_owned(), false),
         };
@@ -307,7 +307,7 @@ fn replay_leak(
     let mut first = None;
     in_tries(runner, times, |runner, _| {
         runner.life.observe(runner.world);
-        let leaks = leak::leaks_again(runner, &failure.case, &script, count, &mut first);
+        let leaks = leak::repeat_leaking_rounds(runner, &failure.case, &script, count, &mut first);
         let (outcome, text) = match leaks {
             None => (TestOutcome::Inconclusive, "the server's processes are not visible".into()),
             Some(leaks) if leaks.is_empty() => {

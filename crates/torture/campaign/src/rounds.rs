@@ -24,7 +24,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Returns whether closes by the server are visible, which requires reading.
-    pub(crate) fn sees_ends(&self) -> bool {
+    pub(crate) fn observes_closes(&self) -> bool {
         let stops_reading =
             |(_, script): &(Nanos, TalkScript)| script.steps.contains(&Move::StopReading);
         !self.scripts.iter().any(stops_reading)

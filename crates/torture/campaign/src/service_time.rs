@@ -26,6 +26,6 @@ pub(crate) fn work_of(talk: &Talk) -> Option<Nanos> {
 
 /// Returns whether it is as slow as `before`: half of that time counts, because the machine may be
 /// faster now.
-pub(crate) fn is_as_slow(talk: &Talk, before: Nanos) -> bool {
+pub(crate) fn is_similarly_slow(talk: &Talk, before: Nanos) -> bool {
     work_of(talk).is_some_and(|now| now >= Nanos(before.0 / 2) && now >= Nanos(LONG_MIN.0 / 2))
 }

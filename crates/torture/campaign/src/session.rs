@@ -94,7 +94,7 @@ impl Runner<'_> {
     }
 
     /// Returns whether the run must end or the time of the case is up: nothing more is started.
-    pub(crate) fn has_to_end(&mut self) -> bool {
+    pub(crate) fn must_end_run(&mut self) -> bool {
         self.is_stopped() || self.case_is_over()
     }
 
@@ -169,7 +169,8 @@ impl Runner<'_> {
         let odd = scripts.iter().any(|script| !script.probe);
         let talks = self.world.talk(scripts);
         talks.iter().for_each(|talk| self.lints.see(talk));
-        if odd && bounds::is_spared(self.world.governor()) && talks.iter().any(got_no_response) {
+        if odd && bounds::must_be_spared(self.world.governor()) && talks.iter().any(got_no_response)
+        {
             // the governor learns whether the server still responds, and otherwise stops the run
             let request = self.health.request(self.target);
             self.ask(&request);
@@ -179,7 +180,7 @@ impl Runner<'_> {
 
     /// Plays a director with concurrent health probes, and returns the probes. They are kept with
     /// those of the run, and observers are notified of each.
-    pub(crate) fn play_probed(
+    pub(crate) fn play_with_probes(
         &mut self,
         case: &str,
         director: &mut dyn ProbeListener,

@@ -44,7 +44,7 @@ pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Shortest {
     let whole = cut::are_pieces(moves);
     let mut search = Search {
         best: moves.to_vec(),
-        fixes_length: cut::length_is_right(moves),
+        fixes_length: cut::has_right_length(moves),
         fails,
         known: BTreeMap::new(),
         candidates: 0,
@@ -140,7 +140,7 @@ impl Search<'_> {
         self.reduce(cut::lines);
         let boundaries = self.lengths();
         self.reduce(cut::tokens);
-        self.simplest_words();
+        self.simplify_words();
         boundaries
     }
 
@@ -191,7 +191,7 @@ impl Search<'_> {
 
     /// Replaces every word with a single `a` or, if that no longer fails, with as many as the word
     /// has letters.
-    fn simplest_words(&mut self) {
+    fn simplify_words(&mut self) {
         let mut place = 0;
         while let Some(word) = cut::words(&self.best).into_iter().nth(place) {
             let before = self.best.clone();

@@ -2,7 +2,7 @@
 
 use crate::findings::Finding;
 use crate::search::{SearchEnd, is_lost, mostly};
-use crate::service_time::is_as_slow;
+use crate::service_time::is_similarly_slow;
 use crate::shrink::shrink;
 use crate::{CampaignEvent, Runner, gate};
 use dialogue::talk::{Move, Talk, TalkScript};
@@ -45,7 +45,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     // the server waits for the rest of half a message: it need not respond
     let whole_message = |moves: &[Move]| {
         let bytes = sent(moves);
-        judge::lacking(&bytes).is_none() && faulty::reacts(&bytes)
+        judge::lacking(&bytes).is_none() && faulty::responds_or_closes(&bytes)
     };
     let complete = whole_message(whole);
     let span = if is_silent(finding.kind) { HANG_SPAN } else { took.max(SPAN_MIN) };
@@ -100,7 +100,7 @@ fn fails(
         return Ok(lost && finding.kind == FailureKind::Lost);
     }
     if let Some(before) = finding.slow {
-        return Ok(is_as_slow(&talk, before));
+        return Ok(is_similarly_slow(&talk, before));
     }
     let same = FailureKind::of(&talk, runner.profile.plain()) == finding.kind;
     Ok(same && judged(&script, &talk, runner.profile.plain()).outcome == TestOutcome::Fail)

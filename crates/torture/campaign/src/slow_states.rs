@@ -136,7 +136,7 @@ impl SlowStates {
     }
 
     /// Returns whether states may be held again after cases that closed them.
-    pub(crate) fn may_begin_again(&self) -> bool {
+    pub(crate) fn may_hold_again(&self) -> bool {
         self.begun < BEGUN_MAX
     }
 

@@ -57,7 +57,7 @@ pub(crate) fn exchange(
         }
         let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
         let affected = runner.life.observe(runner.world);
-        accuse(affected, &mut judgement, &talk, tries.kept());
+        blame_conversation(affected, &mut judgement, &talk, tries.kept());
         let execution = Execution {
             case,
             name: &exchange.name,
@@ -81,7 +81,7 @@ pub(crate) fn exchange(
             _ => false,
         };
         let replaces =
-            bad && tries.kept().is_none_or(|kept| is_as_bad(&judgement, &kept.judgement));
+            bad && tries.kept().is_none_or(|kept| is_worse_or_equal(&judgement, &kept.judgement));
         if talk.end != TalkEnd::Silent {
             tries.measure_rate();
         }
@@ -139,7 +139,7 @@ fn concluded(
 
 /// Returns whether the later judgment replaces the earlier one. The worse one is kept; of two equal
 /// ones the later, unless the server crashed in the first.
-fn is_as_bad(later: &Judgement, before: &Judgement) -> bool {
+fn is_worse_or_equal(later: &Judgement, before: &Judgement) -> bool {
     before.outcome != TestOutcome::Crashed && later.outcome >= before.outcome
 }
 
@@ -216,7 +216,7 @@ fn not_tried(exchange: &Exchange) -> ExchangeResult {
 
 /// Blames this conversation, or the previous attempt, for exits of the server's processes: a
 /// refused connection cannot be the cause.
-pub(crate) fn accuse(
+pub(crate) fn blame_conversation(
     affected: AffectedPart,
     judgement: &mut Judgement,
     talk: &Talk,

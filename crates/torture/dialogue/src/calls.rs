@@ -49,7 +49,7 @@ impl CallStatus {
 
 impl Response {
     /// Returns whether this is a response of gRPC, by its content type.
-    pub fn is_of_call(&self) -> bool {
+    pub fn is_grpc_response(&self) -> bool {
         self.field("content-type").any(|one| one.starts_with(CONTENT_TYPE))
     }
 
@@ -65,7 +65,7 @@ impl Response {
     /// specification at its end, and a message in percent-encoding. An HTTP error without the
     /// content type of gRPC has it too.
     pub fn is_sound_call(&self) -> bool {
-        if !self.is_of_call() {
+        if !self.is_grpc_response() {
             return self.status != 200 && self.call_status().is_none();
         }
         // the first line of a head is the status line

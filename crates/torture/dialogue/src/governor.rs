@@ -311,7 +311,7 @@ impl Governor {
 
     /// Sets cases to skip once a response shows third-party machines in front of the server: its
     /// owner cannot give permission for those.
-    pub fn bar_in_front(&mut self, ids: Vec<String>) {
+    pub fn bar_if_third_party(&mut self, ids: Vec<String>) {
         self.in_front = ids;
     }
 
@@ -429,7 +429,7 @@ impl Governor {
         count: u64,
         probe: bool,
     ) -> Result<(), Nanos> {
-        if probe || self.requests.put_off(granted, now) {
+        if probe || self.requests.postpone(granted, now) {
             return Ok(());
         }
         if self.requests.room(now) < count {

@@ -283,12 +283,12 @@ impl<'t> Conversations<'t> {
         Conversations { link, ..self }
     }
 
-    /// Keeps these conversations running alongside all others, until [`Conversations::put_down`].
+    /// Keeps these conversations running alongside all others, until [`Conversations::return_carried`].
     /// Must be called before a conversation is added.
     #[must_use]
     pub fn carrying(mut self, carried: &mut Carried) -> Conversations<'t> {
         debug_assert!(self.lines.is_empty(), "carried conversations occupy the first slots");
-        let (lines, ends) = carried.pick_up(self.patience);
+        let (lines, ends) = carried.pass_to_play(self.patience);
         self.carried = lines.len();
         if ends {
             self.endings = (0..lines.len()).map(|slot| (slot, Close::Orderly)).collect();
@@ -298,8 +298,8 @@ impl<'t> Conversations<'t> {
     }
 
     /// Gives the carried conversations back to `carried` after everything else was played.
-    pub fn put_down(mut self, carried: &mut Carried) {
-        carried.put_down(self.lines.drain(..self.carried), self.carried_over);
+    pub fn return_carried(mut self, carried: &mut Carried) {
+        carried.return_carried(self.lines.drain(..self.carried), self.carried_over);
     }
 
     /// Returns the number of carried conversations, including those not started yet.
@@ -480,7 +480,7 @@ impl<'t> Conversations<'t> {
     fn retire(&mut self, io: &mut impl Io, slot: usize) {
         let Some(mut line) = self.lines[slot].take() else { return };
         match &mut self.link {
-            Some(link) if line.is_raw() => line.part_raw(io.now(), &mut **link),
+            Some(link) if line.is_raw() => line.end_without_state(io.now(), &mut **link),
             _ => io.close(slot as Slot, Close::Orderly),
         }
         if line.was_admitted() {
@@ -492,7 +492,7 @@ impl<'t> Conversations<'t> {
             return;
         }
         self.free.push(slot);
-        let sign = line.is_sign();
+        let sign = line.is_sign_of_life();
         let talk = line.into_talk();
         if sign {
             self.governor.heard(&talk);

@@ -261,8 +261,8 @@ impl Connection {
     }
 
     /// Returns whether a call waits for its content.
-    pub(super) fn is_within_call(&self) -> bool {
-        self.frames.as_ref().is_some_and(|frames| frames.is_within_call())
+    pub(super) fn is_inside_call(&self) -> bool {
+        self.frames.as_ref().is_some_and(|frames| frames.is_inside_call())
     }
 
     /// Returns the number of responses.
@@ -363,7 +363,7 @@ impl Connection {
         self.served += 1;
         self.marked = false;
         self.reads = 0;
-        if self.breaks_on(head) {
+        if self.apply_target_defects(head) {
             return false;
         }
         if let Some(handshake) = shake(head, &self.defects) {
@@ -425,7 +425,7 @@ impl Connection {
 
     /// Applies defects triggered by the content of a target; returns true if one replaced the
     /// response.
-    fn breaks_on(&mut self, head: &RequestHead) -> bool {
+    fn apply_target_defects(&mut self, head: &RequestHead) -> bool {
         let encoded = head.target.windows(3).any(|three| three == b"%00");
         self.nuls += u32::from(encoded);
         self.requests += 1;

@@ -175,7 +175,7 @@ impl Frames {
     }
 
     /// Returns whether a call waits for its content.
-    pub(super) fn is_within_call(&self) -> bool {
+    pub(super) fn is_inside_call(&self) -> bool {
         self.streams.values().any(|stream| stream.call.is_some() && !stream.ended)
     }
 

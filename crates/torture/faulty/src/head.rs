@@ -74,7 +74,7 @@ impl RequestHead {
     }
 
     /// Returns whether a field has this value, case-insensitively.
-    pub(super) fn says(&self, name: &str, value: &str) -> bool {
+    pub(super) fn has_value(&self, name: &str, value: &str) -> bool {
         self.field(name).is_some_and(|found| found.eq_ignore_ascii_case(value.as_bytes()))
     }
 
@@ -113,7 +113,7 @@ impl RequestHead {
 
     /// Returns whether 100 must be sent (RFC 9110 section 10.1.1).
     pub(super) fn wants_continue(&self, defects: &Defects) -> bool {
-        let asked = self.says("expect", "100-continue") && self.has_body();
+        let asked = self.has_value("expect", "100-continue") && self.has_body();
         let can = self.minor >= 1 || defects.contains(&Defect::Continues10);
         asked && can && !defects.contains(&Defect::WaitsForBody)
     }
@@ -142,7 +142,7 @@ pub(super) fn read(
     if end + 1 > line_max {
         return Err(HeadRefusal::Limit(414));
     }
-    let text = line::ended_well(&buffer[..=end], defects)?.to_vec();
+    let text = line::without_line_end(&buffer[..=end], defects)?.to_vec();
     let request = line::read(&text, defects)?;
     let rest = &buffer[end + 1..];
     let length = match rest.starts_with(b"\r\n") {

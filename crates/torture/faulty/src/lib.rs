@@ -66,7 +66,7 @@ pub enum Act {
 
 /// Returns whether a server without a defect reacts to these bytes: it responds, or closes the
 /// connection. Otherwise it waits for the rest of a message.
-pub fn reacts(bytes: &[u8]) -> bool {
+pub fn responds_or_closes(bytes: &[u8]) -> bool {
     let mut server = connection::Connection::new(&Defects::new(), Nanos::ZERO);
     !server.receive(Nanos::ZERO, bytes).is_empty()
 }

@@ -17,7 +17,7 @@ pub(super) struct Mix {
 impl Mix {
     /// Inserts responses of others into these actions if a switch requires it. `sent`: earlier
     /// responses on the connection; `open`: open connections.
-    pub(super) fn stir(
+    pub(super) fn insert_foreign_responses(
         &mut self,
         defects: &Defects,
         id: u64,

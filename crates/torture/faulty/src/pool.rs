@@ -55,7 +55,7 @@ impl Pool {
     }
 
     /// Occupies a slot for continuing work, even if none is left.
-    pub(super) fn take_at_all_events(&mut self) {
+    pub(super) fn occupy_slot_anyway(&mut self) {
         self.taken += 1;
     }
 

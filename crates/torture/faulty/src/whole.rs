@@ -168,8 +168,8 @@ impl FaultyServer {
             return Entry::Refuse;
         }
         if self.has(Defect::Sheds) && self.pool.is_full() {
-            self.do_later(at, id, Act::Send(page::error(503, true, &self.defects)));
-            self.do_later(at, id, Act::Close);
+            self.schedule_act(at, id, Act::Send(page::error(503, true, &self.defects)));
+            self.schedule_act(at, id, Act::Close);
             self.close(at, id);
         } else if !self.pool.idle_is_free {
             self.assign_slot(at, id);
@@ -208,7 +208,7 @@ impl FaultyServer {
         }
         client.connection.unsent(at, bytes);
         if bytes > 0 && !std::mem::replace(&mut client.holds, true) {
-            self.pool.take_at_all_events();
+            self.pool.occupy_slot_anyway();
         }
         let over = client.closed || client.connection.is_idle() && self.pool.idle_is_free;
         if bytes == 0 && over {
@@ -224,7 +224,7 @@ impl FaultyServer {
             self.mix.leave(id);
         }
         let several = self.clients.get(&id).is_some_and(|client| client.connection.served() > 1);
-        let within = self.clients.get(&id).is_some_and(|client| client.connection.is_within_call());
+        let within = self.clients.get(&id).is_some_and(|client| client.connection.is_inside_call());
         if reset && several && self.has(Defect::DiesOfAborts)
             || within && self.has(Defect::DiesOfCutCalls)
         {
@@ -259,11 +259,11 @@ impl FaultyServer {
         let away = if self.has(Defect::StaysAway) { Nanos::NEVER } else { at + RENEWAL };
         self.dead_until = away;
         for id in self.clients.keys().copied().collect::<Vec<u64>>() {
-            let owes = self.worker.as_ref().is_some_and(|worker| worker.owes(id));
+            let owes = self.worker.as_ref().is_some_and(|worker| worker.has_requests_of(id));
             match self.clients.get_mut(&id) {
                 Some(client) if owes => client.parting = true,
                 _ => {
-                    self.do_later(at, id, Act::Close);
+                    self.schedule_act(at, id, Act::Close);
                     self.close(at, id);
                 }
             }
@@ -400,7 +400,12 @@ impl FaultyServer {
         if served == 0 && !acts.is_empty() && self.has(Defect::MixesRefused) {
             self.mix.leave(id);
         }
-        self.mix.stir(&self.defects, id, &mut acts, (u64::from(before), self.clients.len()));
+        self.mix.insert_foreign_responses(
+            &self.defects,
+            id,
+            &mut acts,
+            (u64::from(before), self.clients.len()),
+        );
         if dead {
             return self.die(at);
         }
@@ -451,14 +456,14 @@ impl FaultyServer {
         let when = if self.has(Defect::DropsHalfClosed) { at + RESPONSE_TIME } else { at };
         for act in acts {
             let ends = !matches!(act, Act::Send(_));
-            self.do_later(when, id, act);
+            self.schedule_act(when, id, act);
             if ends {
                 self.close(at, id);
             }
         }
     }
 
-    fn do_later(&mut self, at: Nanos, id: u64, act: Act) {
+    fn schedule_act(&mut self, at: Nanos, id: u64, act: Act) {
         self.numbered += 1;
         let when = at.max(self.busy_until);
         self.acts.insert((when, self.numbered), (id, act));
@@ -524,7 +529,7 @@ impl FaultyServer {
             client.holds = false;
         }
         for id in self.clients.keys().copied().collect::<Vec<u64>>() {
-            self.do_later(at, id, Act::Reset);
+            self.schedule_act(at, id, Act::Reset);
         }
     }
 }

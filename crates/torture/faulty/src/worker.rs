@@ -115,7 +115,7 @@ impl Worker {
     }
 
     /// Returns whether it has requests of this connection.
-    pub(super) fn owes(&self, id: u64) -> bool {
+    pub(super) fn has_requests_of(&self, id: u64) -> bool {
         let current = self.current.iter().map(|(_, job)| job);
         current.chain(self.queues.iter().flatten()).any(|job| job.id == id)
     }

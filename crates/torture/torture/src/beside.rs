@@ -46,7 +46,7 @@ pub struct CaseFelt {
 
 /// Effect of all cases on the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Felt {
+pub struct LoadEffect {
     /// Measured before the first case.
     pub base: Interval,
     /// The cases in the order of execution.
@@ -114,7 +114,7 @@ pub fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
 }
 
 /// Assigns the calls to the cases. `base` is the interval in which nothing else was sent.
-pub fn felt(mut calls: Vec<LoadCall>, spans: &[CaseSpan], base: (Nanos, Nanos)) -> Felt {
+pub fn felt(mut calls: Vec<LoadCall>, spans: &[CaseSpan], base: (Nanos, Nanos)) -> LoadEffect {
     calls.sort_by_key(|call| call.due);
     let base = Interval::between(&calls, base.0, base.1);
     let one = |span: &CaseSpan| CaseFelt {
@@ -122,7 +122,7 @@ pub fn felt(mut calls: Vec<LoadCall>, spans: &[CaseSpan], base: (Nanos, Nanos)) 
         during: Interval::between(&calls, span.from, span.until),
         recovery: recovery(&calls, &base, span.until),
     };
-    Felt { base, cases: spans.iter().map(one).collect(), left_out: 0 }
+    LoadEffect { base, cases: spans.iter().map(one).collect(), left_out: 0 }
 }
 
 /// Returns the time from `end` to the first normal second, whatever else ran meanwhile.
@@ -139,7 +139,7 @@ fn recovery(sorted: &[LoadCall], base: &Interval, end: Nanos) -> Option<Nanos> {
     None
 }
 
-impl Felt {
+impl LoadEffect {
     /// Returns whether the case had an effect on the load.
     pub fn is_felt(&self, case: &CaseFelt) -> bool {
         case.during.due > 0 && !case.during.is_as(&self.base)
@@ -232,7 +232,7 @@ mod tests {
             during: Interval { due, lost, ..Interval::default() },
             recovery: None,
         };
-        let felt = |cases: Vec<CaseFelt>, base| Felt { base, cases, left_out: 0 };
+        let felt = |cases: Vec<CaseFelt>, base| LoadEffect { base, cases, left_out: 0 };
         let two = vec![lost("F-09", 100, 60), lost("S-01", 4, 2), lost("S-02", 9, 9)];
         felt(two, Interval::default()).judge(&mut cases);
         assert_eq!(

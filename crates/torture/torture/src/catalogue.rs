@@ -40,7 +40,7 @@ mod tests {
     }
 
     /// Returns whether an exchange accepts only outcomes that need a response.
-    fn asks_for_a_response(exchange: &Exchange) -> bool {
+    fn requires_response(exchange: &Exchange) -> bool {
         let classes: Vec<String> =
             exchange.accept.iter().chain(&exchange.also).map(ToString::to_string).collect();
         let responses = ["plain", "all-plain", "answered", "one-answer"];
@@ -62,7 +62,7 @@ mod tests {
         let cases = cases().unwrap();
         let spoken = cases.iter().filter(|case| [GRPC, HTTP2, HTTP3].contains(&case.group()));
         let each = spoken.flat_map(|case| case.exchanges.iter().map(move |one| (&case.id, one)));
-        let judged = each.filter(|(_, one)| one.in_step && asks_for_a_response(one));
+        let judged = each.filter(|(_, one)| one.in_step && requires_response(one));
         let (mut count, mut hasty) = (0, Vec::new());
         for (id, exchange) in judged {
             count += 1;

@@ -113,7 +113,7 @@ fn root_of<'r>(
 /// `limited`: a number of idle connections keeps others out.
 fn faults_of(case: &CaseResult, shrunk: &[Shrunk], limited: bool) -> Vec<BTreeSet<ServerFault>> {
     let failed = case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
-    let limit = severity::is_connection_limit(case) || limited && severity::is_uncompared(case);
+    let limit = severity::is_connection_limit(case) || limited && severity::lacks_control(case);
     let limit = limit.then(|| {
         BTreeSet::from([ServerFault { how: String::new(), on: Trigger::ConnectionLimit }])
     });
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
     use crate::catalogue;
     use crate::judge::Judgement;
-    use crate::result::{Health, Meanwhile};
+    use crate::result::{Health, ServerDuringCase};
     use sample::{Death, Ending, Process, ServerState};
     use units::Nanos;
 
@@ -484,7 +484,7 @@ mod tests {
             let process = Process { pid: 8, started: 0, name: "httpd".into() };
             let deaths = vec![Death { process, whole: true, how }];
             let (before, after) = (ServerState::default(), ServerState::default());
-            row.server = Some(Meanwhile { before, after, deaths });
+            row.server = Some(ServerDuringCase { before, after, deaths });
             row
         };
         let (size, trailer) = ("5x\r\nhello\r\n0\r\n\r\n", "1\r\nx\r\n0\r\nA: b\r\n\r\n");

@@ -49,7 +49,7 @@ impl ChainRow {
     /// Returns whether the proxy may reuse the connection, so that the disagreement affects another
     /// client.
     pub fn is_reused(&self) -> bool {
-        self.arrived.first().is_some_and(Arrival::may_go_on)
+        self.arrived.first().is_some_and(Arrival::may_continue)
     }
 }
 

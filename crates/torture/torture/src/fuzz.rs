@@ -177,7 +177,7 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, Strin
         return (ConversationOutcome::Fail, "the response is not HTTP".to_owned());
     }
     if let Some(why) = judge::out_of_step(talk, plain)
-        && !(is_ambiguous(shot) && refused_behind(talk, plain))
+        && !(is_ambiguous(shot) && follow_up_was_refused(talk, plain))
     {
         return (ConversationOutcome::Fail, why);
     }
@@ -201,7 +201,7 @@ fn is_ambiguous(shot: &Shot) -> bool {
 
 /// Returns whether the follow-up request was refused and the connection closed: a server may do so
 /// after unparsable input, and no client gets a wrong response.
-fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
+fn follow_up_was_refused(talk: &Talk, plain: &Plain) -> bool {
     let (_, behind) = talk.own_and_following();
     let Some((last, before)) = behind.split_last() else { return false };
     let closes = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) || !last.persistent;

@@ -15,7 +15,7 @@ pub use kind::{FailureKind, parses_content};
 pub use outcome::{ConversationOutcome, LimitOutcome, LoadOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
 use waits::awaits_continue;
-pub use waits::{MissingPart, is_hang, lacking, lacks_continue, rightly_silent};
+pub use waits::{MissingPart, is_hang, lacking, lacks_continue, part_still_awaited};
 
 use crate::case::{Exchange, RequirementLevel};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};
@@ -56,7 +56,7 @@ impl Plain {
 
 /// Returns whether this is a response of gRPC without the status OK.
 fn fails_call(answer: &Response) -> bool {
-    answer.is_of_call() && !answer.call_status().is_some_and(|status| status.is_ok())
+    answer.is_grpc_response() && !answer.call_status().is_some_and(|status| status.is_ok())
 }
 
 /// Description of an empty response.
@@ -201,7 +201,7 @@ fn outcome(
         (ConversationOutcome::Advisory, "no standard permits it; no harm is known".to_owned())
     } else if holds(&exchange.unlearned) {
         (ConversationOutcome::Inconclusive, UNCOMPARED.to_owned())
-    } else if let Some(lacking) = rightly_silent(talk) {
+    } else if let Some(lacking) = part_still_awaited(talk) {
         (
             ConversationOutcome::Alternative,
             format!("it still waits for {}, which is allowed", lacking.text()),
@@ -297,7 +297,7 @@ pub fn broken_server(talk: &Talk) -> Option<String> {
 pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     talk.before_follow_up?;
     if let Some(frames) = &talk.replies.frames {
-        return followed_wrongly(talk, frames, plain);
+        return wrong_follow_up(talk, frames, plain);
     }
     let (_, after) = talk.own_and_following();
     match after {
@@ -322,7 +322,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
 
 /// Does the same over HTTP/2, where the follow-up has its own stream; closing the connection or
 /// refusing the stream is not a wrong response.
-fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
+fn wrong_follow_up(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
     let answer = talk.replies.responses.iter().find(|answer| answer.stream == FOLLOW_UP);
     let over = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let ended = over && !is_ended_by_us(talk) || frames.goodbye();
@@ -386,7 +386,7 @@ fn sent_goodbye(talk: &Talk) -> bool {
 pub(crate) fn is_bounded(talk: &Talk) -> bool {
     let frames = talk.replies.frames.as_ref();
     talk.end == TalkEnd::Bounded
-        || frames.is_some_and(|frames| packets::held_too_much(&frames.frames))
+        || frames.is_some_and(|frames| packets::gap_buffer_was_full(&frames.frames))
 }
 
 /// Returns whether we closed the QUIC connection: the server exceeded our limits or violated the

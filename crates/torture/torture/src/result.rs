@@ -86,7 +86,7 @@ pub struct CaseResult {
     /// Sent by the case, not counting its gate.
     pub spent: Spent,
     /// State of the server's processes, or `None` if they are not visible.
-    pub server: Option<Meanwhile>,
+    pub server: Option<ServerDuringCase>,
 }
 
 /// Number of digest digits that name a bucket.
@@ -395,7 +395,7 @@ pub struct ServerSeen {
 
 /// State of the server during a case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Meanwhile {
+pub struct ServerDuringCase {
     pub before: ServerState,
     pub after: ServerState,
     pub deaths: Vec<Death>,

@@ -205,7 +205,7 @@ impl Recorder {
         let transcript = Transcript::of(&self.run, execution);
         let text = record::write(&transcript);
         let outcome = execution.judgement.outcome;
-        if outcome.is_well() {
+        if outcome.is_favorable() {
             self.remember(number, text);
             return Ok(());
         }
@@ -220,7 +220,7 @@ impl Recorder {
         Ok(())
     }
 
-    fn shrank(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) -> Result<()> {
+    fn record_shrunk(&mut self, shrunk: &Shrunk, execution: &Execution<'_>) -> Result<()> {
         let kept = self.kept.iter().find(|one| one.case == shrunk.case && one.name == shrunk.name);
         let Some(kept) = kept else { return Ok(()) };
         let folder = Path::new(&kept.folder);
@@ -280,7 +280,7 @@ impl Watcher for Recorder {
             CampaignEvent::ProbeOver(probe) => self.attempt(|recorder| recorder.probed(probe)),
             CampaignEvent::CaseOver(result) => self.attempt(|recorder| recorder.case_over(result)),
             CampaignEvent::FailureShrunk { shrunk, execution } => {
-                self.attempt(|recorder| recorder.shrank(shrunk, execution));
+                self.attempt(|recorder| recorder.record_shrunk(shrunk, execution));
             }
         }
     }

@@ -190,7 +190,7 @@ impl World for Sockets {
                 ready
             }),
         }
-        stage.put_down(&mut self.carried);
+        stage.return_carried(&mut self.carried);
         leave(route);
     }
 

@@ -111,7 +111,7 @@ fn in_spreads(blocks: &[Block], labelings: &Labelings) -> Vec<f64> {
     let table: Vec<Vec<f64>> = blocks
         .iter()
         .zip(&labelings.choices)
-        .map(|(block, choices)| choices.iter().map(|labels| relabelled(block, labels)).collect())
+        .map(|(block, choices)| choices.iter().map(|labels| relabeled(block, labels)).collect())
         .collect();
     let sum = |rows: &Vec<u32>| -> f64 {
         rows.iter().zip(&table).map(|(row, table)| table[*row as usize]).sum()
@@ -123,7 +123,7 @@ fn in_spreads(blocks: &[Block], labelings: &Labelings) -> Vec<f64> {
 }
 
 /// Returns the mean of the values labeled after − mean of the others.
-fn relabelled(block: &Block, labels: &Labels) -> f64 {
+fn relabeled(block: &Block, labels: &Labels) -> f64 {
     let (mut after, mut before) = (0.0, 0.0);
     for (value, is_after) in block.before.iter().chain(&block.after).zip(labels) {
         if *is_after { after += value } else { before += value }

@@ -21,7 +21,7 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
         levels(steps.iter().filter(|(part, _)| wanted.contains(part)).map(|(_, point)| point))
     };
     if !axis.is_load() {
-        return along_the_path(&of(&[Purpose::Up]), axis, steps, objectives);
+        return path_effect(&of(&[Purpose::Up]), axis, steps, objectives);
     }
     let (up, down) = (of(&[Purpose::Up]), of(&[Purpose::Down]));
     let whole = of(&[Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload]);
@@ -37,7 +37,7 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
     let failing = failing_from(&whole);
     let capacity = match objectives.is_empty() {
         _ if failing.is_some() => None,
-        true => before_the_knee(&whole, knee.as_ref(), limited > 0),
+        true => capacity_before_knee(&whole, knee.as_ref(), limited > 0),
         false => by_objectives(&whole, objectives, limited > 0),
     };
     // a server that handles calls in parallel exceeds the prediction for one call at a time
@@ -61,7 +61,7 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
 
 /// For paths at one load: the best level, and the highest loss or delay at which the objectives are
 /// met. For a rate higher is better, so a threshold from below does not apply.
-fn along_the_path(
+fn path_effect(
     levels: &[Level],
     axis: Axis,
     steps: &[(Purpose, Point)],
@@ -74,7 +74,7 @@ fn along_the_path(
 }
 
 /// Returns the highest level before the knee; without a knee, all levels.
-fn before_the_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Option<Capacity> {
+fn capacity_before_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Option<Capacity> {
     let highest = levels.last()?.at;
     let (at, how) = match knee {
         Some(knee) => (knee.at, CapacityEnd::Bracketed),

@@ -77,9 +77,9 @@ fn knee_of_rates(levels: &[Level]) -> Option<Knee> {
     };
     let base_s = levels.first()?.mean(|point| point.response_mean_s);
     let found: Vec<Mean> = levels.iter().map(means).collect();
-    let (at, mut low, mut high) = falling_short(&found, base_s)?;
+    let (at, mut low, mut high) = throughput_shortfall(&found, base_s)?;
     let again = resampled(levels, |levels| {
-        falling_short(&levels.iter().map(means).collect::<Vec<_>>(), base_s)
+        throughput_shortfall(&levels.iter().map(means).collect::<Vec<_>>(), base_s)
     });
     if let Some((lows, highs)) = again {
         low = low.min(lows);
@@ -198,7 +198,7 @@ struct Mean {
 /// Returns the range from 0.99 of the level before (or 0) to the first level that falls short by
 /// more than chance; between them, the point at which the insufficient throughput meets the
 /// diagonal.
-fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
+fn throughput_shortfall(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
     let shortfall = |mean: &Mean| {
         // calls that a quiet server would still have had in flight when the window closed
         let under_way = match mean.window_s > 0.0 && base_s > 0.0 {

@@ -114,7 +114,7 @@ impl Search {
         if self.tried.len() >= self.config.trials_max {
             return Next::Done;
         }
-        if let Some(trial) = self.to_repeat() {
+        if let Some(trial) = self.trial_to_repeat() {
             return Next::Try(trial);
         }
         match self.belief() {
@@ -141,7 +141,7 @@ impl Search {
     }
 
     /// Returns the last trial, if the client limited it for the first time at its level.
-    fn to_repeat(&self) -> Option<Trial> {
+    fn trial_to_repeat(&self) -> Option<Trial> {
         let (trial, end) = self.tried.last()?;
         let once = *end == TrialEnd::ClientLimited && self.limited_at(trial.level) == 1;
         once.then_some(*trial)

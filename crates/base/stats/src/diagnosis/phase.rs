@@ -159,7 +159,7 @@ fn powers(times: &[f64], stretches: &[(usize, usize)], lowest: f64, step: f64) -
     for (from, to) in stretches {
         sums.fill((0.0, 0.0));
         for some in times[*from..*to].chunks(LANES) {
-            turn_round(some, times[*from], (lowest, step), &mut sums);
+            add_unit_vectors(some, times[*from], (lowest, step), &mut sums);
         }
         let n = (to - from) as f64;
         weight += n;
@@ -174,7 +174,12 @@ fn powers(times: &[f64], stretches: &[(usize, usize)], lowest: f64, step: f64) -
 /// each `step` above it. Uses one rotation per frequency instead of a sine and a cosine, for
 /// several instants at once, because a rotation waits for the previous one. A lane without an
 /// instant has no length.
-fn turn_round(times: &[f64], start: f64, (lowest, step): (f64, f64), sums: &mut [(f64, f64)]) {
+fn add_unit_vectors(
+    times: &[f64],
+    start: f64,
+    (lowest, step): (f64, f64),
+    sums: &mut [(f64, f64)],
+) {
     let ([mut x, mut y], [mut cos, mut sin]) = ([[0.0; LANES]; 2], [[0.0; LANES]; 2]);
     for (lane, at) in times.iter().enumerate() {
         let at = (at - start) * std::f64::consts::TAU;

@@ -62,7 +62,7 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     let first = &view.lives.first;
     let all_first = first.count() >= u64::from(users) && first.count() * 4 <= u64::from(users) * 5;
     let started = view.persistent() && all_first;
-    if users < 2 || quick_later(view, alone, started.then_some(first)) > QUICK_MAX {
+    if users < 2 || fast_share_after_first(view, alone, started.then_some(first)) > QUICK_MAX {
         return None;
     }
     if !started {
@@ -86,7 +86,7 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
 
 /// Returns the share of the calls that took hardly more than the single one; `first`: the users'
 /// first calls, excluded because no call preceded them.
-fn quick_later(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
+fn fast_share_after_first(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
     let bound = Nanos(alone.0 / 4 * 5);
     let later = |all: u64, first: Option<u64>| all.saturating_sub(first.unwrap_or(0)) as f64;
     let quick = later(

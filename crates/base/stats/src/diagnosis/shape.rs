@@ -29,7 +29,7 @@ pub(crate) fn line(hist: &Hist, low: Nanos, high: Nanos) -> Cluster {
 impl Cluster {
     /// Returns whether a count is at least `count`, and four times the surrounding ones, over four
     /// times the width.
-    pub(crate) fn stands_out(&self, count: u64) -> bool {
+    pub(crate) fn is_peak(&self, count: u64) -> bool {
         self.count >= count.max(1) && self.beside * 4 <= self.count
     }
 }

@@ -140,7 +140,7 @@ impl Objective {
         let undecided = match (agree(measured), agree(punctual), interval) {
             (true, true, _) if measured == punctual => None,
             (false, false, Some(interval)) => {
-                unsure = self.none_beyond(&figures, blocks, looks);
+                unsure = self.unsure_if_none_exceed(&figures, blocks, looks);
                 let lacks = || self.lacks_samples(&figures, interval);
                 unsure.is_none().then(lacks)
             }
@@ -152,7 +152,12 @@ impl Objective {
 
     /// Returns the probability that the objective is met if no call is beyond the bound and none
     /// failed; `None` below 1 / (1 - q) independent calls.
-    fn none_beyond(&self, figures: &Figures, blocks: &Blocks, looks: Looks) -> Option<Unsure> {
+    fn unsure_if_none_exceed(
+        &self,
+        figures: &Figures,
+        blocks: &Blocks,
+        looks: Looks,
+    ) -> Option<Unsure> {
         let upper = matches!(self.op, Op::Below | Op::AtMost);
         let (beyond, of, tail, effect) = match figures.samples(self.metric) {
             Some((quantile, samples)) => {

@@ -76,12 +76,12 @@ impl EventReader {
     fn push_lines(&mut self, mut rest: &[u8]) -> u64 {
         let mut events = 0;
         while let Some(end) = memchr(b'\n', rest) {
-            let inked = self.inked || has_ink(&rest[..end]);
+            let inked = self.inked || has_visible_bytes(&rest[..end]);
             events += u64::from(inked);
             self.inked = false;
             rest = &rest[end + 1..];
         }
-        self.inked = self.inked || has_ink(rest);
+        self.inked = self.inked || has_visible_bytes(rest);
         events
     }
 
@@ -138,7 +138,7 @@ impl EventReader {
     }
 }
 
-fn has_ink(bytes: &[u8]) -> bool {
+fn has_visible_bytes(bytes: &[u8]) -> bool {
     bytes.iter().any(|byte| !byte.is_ascii_whitespace())
 }
 

@@ -397,7 +397,7 @@ impl ResponseReader {
         match self.state {
             ReadState::Idle => Ok(nothing()),
             ReadState::Begin | ReadState::Head if self.lenient.headless => {
-                self.heads_or_none(cache, input)
+                self.read_heads_leniently(cache, input)
             }
             ReadState::Begin | ReadState::Head => self.heads(cache, input),
             _ => self.body(input, 0),
@@ -406,7 +406,7 @@ impl ResponseReader {
 
     /// Reads like [`ResponseReader::heads`]; from the first bytes that are not a head, everything
     /// is body.
-    fn heads_or_none(
+    fn read_heads_leniently(
         &mut self,
         cache: &mut HeadCache,
         input: &[u8],

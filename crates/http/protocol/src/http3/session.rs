@@ -197,7 +197,7 @@ impl Session {
             0 => {}
             3 => {
                 let taken = self.control.process(id, payload)?;
-                self.look_at_limit();
+                self.drop_unprocessed_streams();
                 return Ok(taken);
             }
             _ => {
@@ -312,7 +312,7 @@ impl Session {
     }
 
     /// Removes the streams that the server will not process, after GOAWAY.
-    fn look_at_limit(&mut self) {
+    fn drop_unprocessed_streams(&mut self) {
         let Some(limit) = self.control.limit() else { return };
         let refused: Vec<u64> =
             self.streams.iter().map(|stream| stream.id).filter(|id| *id >= limit).collect();

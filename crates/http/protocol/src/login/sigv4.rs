@@ -116,8 +116,10 @@ impl Signer<'_> {
         }
         signed.extend(own.iter().map(|(name, value)| (name.clone(), value.as_str().into())));
         signed.sort_by(|a, b| a.0.cmp(&b.0));
-        let lines: String =
-            signed.iter().map(|(name, value)| format!("{name}:{}\n", one_space(value))).collect();
+        let lines: String = signed
+            .iter()
+            .map(|(name, value)| format!("{name}:{}\n", collapse_spaces(value)))
+            .collect();
         let names: Vec<&str> = signed.iter().map(|(name, _)| name.as_str()).collect();
         let names = names.join(";");
         let (path, query) = request.target.split_once('?').unwrap_or((request.target, ""));
@@ -162,7 +164,7 @@ fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 /// Folds consecutive spaces, and removes those at the ends.
-fn one_space(value: &str) -> String {
+fn collapse_spaces(value: &str) -> String {
     value.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
 }
 

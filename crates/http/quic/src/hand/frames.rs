@@ -111,12 +111,12 @@ impl Hand {
                 self.take_crypto(level, offset, from.text()?);
             }
             0x08..=0x0f => self.take_stream(kind, from)?,
-            0x10 => self.limits.raise_data(from.number()?),
+            0x10 => self.limits.raise_data_limit(from.number()?),
             0x11 => {
                 let stream = from.number()?;
-                self.limits.raise_stream(stream, from.number()?);
+                self.limits.raise_stream_data_limit(stream, from.number()?);
             }
-            0x12 | 0x13 => self.limits.raise_streams(kind == 0x13, from.number()?),
+            0x12 | 0x13 => self.limits.raise_stream_limit(kind == 0x13, from.number()?),
             0x14 | 0x16 | 0x17 => {
                 from.number()?;
             }
@@ -128,13 +128,13 @@ impl Hand {
                 let code = from.number()?;
                 self.closed(if kind == 0x1c { code | TRANSPORT } else { code });
             }
-            _ => self.take_reported(kind, from)?,
+            _ => self.report_frame_content(kind, from)?,
         }
         Some(())
     }
 
     /// Reports a frame to the worker.
-    fn take_reported(&mut self, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
+    fn report_frame_content(&mut self, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
         let begin = from.rest;
         match kind {
             0x07 => {
@@ -242,7 +242,7 @@ impl Hand {
             return;
         }
         match self.session.read_handshake(&sent) {
-            Ok(_) => self.shake_hands(),
+            Ok(_) => self.advance_handshake(),
             Err(_) => {
                 self.report_frame(BROKEN_RULES, &[]);
                 self.over = Some(Err(FailureClass::Tls));

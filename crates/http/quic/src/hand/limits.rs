@@ -58,18 +58,18 @@ impl Limits {
         [self.data, self.stream_data, self.one_way_data, self.streams, self.one_way]
     }
 
-    pub(super) fn raise_data(&mut self, most: u64) {
+    pub(super) fn raise_data_limit(&mut self, most: u64) {
         self.data = self.data.max(most);
     }
 
-    pub(super) fn raise_stream(&mut self, stream: u64, most: u64) {
+    pub(super) fn raise_stream_data_limit(&mut self, stream: u64, most: u64) {
         let now = self.of_stream(stream);
         if self.raised.len() < RAISED_MAX || self.raised.contains_key(&stream) {
             self.raised.insert(stream, now.max(most));
         }
     }
 
-    pub(super) fn raise_streams(&mut self, one_way: bool, most: u64) {
+    pub(super) fn raise_stream_limit(&mut self, one_way: bool, most: u64) {
         let limit = if one_way { &mut self.one_way } else { &mut self.streams };
         *limit = most.max(*limit);
     }
@@ -165,10 +165,10 @@ mod tests {
                 && limits.fits(10, 1, &sent_offsets)
                 && !limits.fits(14, 1, &sent_offsets)
         );
-        limits.raise_streams(false, 3);
-        limits.raise_data(1_000);
-        limits.raise_stream(0, 70);
-        limits.raise_stream(0, 65);
+        limits.raise_stream_limit(false, 3);
+        limits.raise_data_limit(1_000);
+        limits.raise_stream_data_limit(0, 70);
+        limits.raise_stream_data_limit(0, 65);
         assert!(limits.fits(8, 64, &sent_offsets) && limits.fits(0, 10, &sent_offsets));
         assert!(!limits.fits(0, 11, &sent_offsets));
     }

@@ -98,7 +98,7 @@ impl Hand {
     }
 
     /// Sends TLS handshake messages, and takes new keys.
-    pub(super) fn shake_hands(&mut self) {
+    pub(super) fn advance_handshake(&mut self) {
         loop {
             let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
             let level =

@@ -15,7 +15,7 @@ type Captured = BTreeMap<String, String>;
 const AGENT: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
 
 /// Checks that the request is valid for any captured values.
-pub(super) fn rehearse(plan: &CheckPlan, ask: &Ask) -> Result<(), String> {
+pub(super) fn check_sendable(plan: &CheckPlan, ask: &Ask) -> Result<(), String> {
     // captured values are not known yet
     if ask.url.settled().is_none() {
         return Ok(());

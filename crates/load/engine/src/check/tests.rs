@@ -119,7 +119,7 @@ fn summary(result: &CheckResult) -> String {
 
 fn run(steps: &str, world: &mut Table) -> CheckResult {
     let plan = plan(steps);
-    rehearse(&plan).unwrap();
+    check_sendable(&plan).unwrap();
     run_check(&plan, &|_| true, world, &mut |_| {})
 }
 
@@ -222,7 +222,7 @@ fn only_selected_steps_run() {
 #[test]
 fn an_invalid_request_is_reported_beforehand() {
     let describe =
-        |step: &str| rehearse(&plan(&format!("[[step]]\nname = 'a'\n{step}\n"))).unwrap_err();
+        |step: &str| check_sendable(&plan(&format!("[[step]]\nname = 'a'\n{step}\n"))).unwrap_err();
     let messages = [
         "url = '/a b'",
         "url = 'ftp://h/'",

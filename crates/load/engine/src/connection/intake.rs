@@ -4,7 +4,7 @@ use super::Conn;
 use crate::intake::Intake;
 
 impl Conn {
-    /// Takes the collected parts of the call's response; [`Conn::give_intake`] returns them to the
+    /// Takes the collected parts of the call's response; [`Conn::restore_intake`] returns them to the
     /// connection.
     pub(crate) fn take_intake(&mut self, call: usize) -> Option<Box<Intake>> {
         self.call_mut(call)?.intake.take()
@@ -22,7 +22,7 @@ impl Conn {
         }
     }
 
-    pub(crate) fn give_intake(&mut self, call: usize, intake: Option<Box<Intake>>) {
+    pub(crate) fn restore_intake(&mut self, call: usize, intake: Option<Box<Intake>>) {
         if let Some(call) = self.call_mut(call) {
             call.intake = intake;
         }

@@ -28,7 +28,7 @@ impl Conn {
 
     /// Counts the bytes sent at `now` for requests that waited for room, or for a stream. `waited` is
     /// called with the due instant of each call that waited for a stream, and its wait.
-    pub(crate) fn credit_late(&mut self, now: Nanos, mut waited: impl FnMut(Nanos, Nanos)) {
+    pub(crate) fn count_late_bytes(&mut self, now: Nanos, mut waited: impl FnMut(Nanos, Nanos)) {
         let Some(work) = &mut self.work else { return };
         let has_streams = work.speaker.socket().is_none();
         while let Some(call) = work.speaker.take_opened() {

@@ -110,7 +110,7 @@ impl Message {
     }
 
     /// Returns a hint for the case that no connection is established.
-    pub(super) fn unmet_way_out(&self) -> Option<&'static str> {
+    pub(super) fn unconnected_fix(&self) -> Option<&'static str> {
         self.is_http3().then_some(OVER_TCP)
     }
 
@@ -128,5 +128,5 @@ fn not_http2(agreed: &str) -> Option<Trouble> {
     }
     let chosen = if agreed.is_empty() { "no protocol" } else { agreed };
     let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
-    Some(Trouble { class: FailureClass::Protocol, text, way_out: Some(SPEAK_HTTP1) })
+    Some(Trouble { class: FailureClass::Protocol, text, fix_text: Some(SPEAK_HTTP1) })
 }

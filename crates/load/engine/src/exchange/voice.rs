@@ -262,7 +262,7 @@ fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
     };
     let text = violations.into_keys().next().unwrap_or_else(|| class.explain().to_owned());
     let another = if over_http2 { SPEAK_HTTP1 } else { ASK_OVER_TCP };
-    Trouble { class, text, way_out: (!over_http2 || !met).then_some(another) }
+    Trouble { class, text, fix_text: (!over_http2 || !met).then_some(another) }
 }
 
 pub(super) fn closed_early() -> Trouble {

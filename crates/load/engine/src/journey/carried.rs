@@ -61,7 +61,7 @@ impl ValuePlace {
             (ITERATION_NUMBER, _) => ValuePlace::Iteration,
             (_, None) => ValuePlace::Named(name.to_owned()),
             (_, Some((feeder, column))) => {
-                let place = fed_place(feeders, feeder, column);
+                let place = feeder_column_place(feeders, feeder, column);
                 place.map_or(ValuePlace::Nowhere, |(at, column)| ValuePlace::Fed(at, column))
             }
         }
@@ -69,7 +69,7 @@ impl ValuePlace {
 }
 
 /// Places of a feeder and of its column.
-fn fed_place(feeders: &[Feeder], feeder: &str, column: &str) -> Option<(usize, usize)> {
+fn feeder_column_place(feeders: &[Feeder], feeder: &str, column: &str) -> Option<(usize, usize)> {
     let at = feeders.iter().position(|known| known.name == feeder)?;
     let column = feeders[at].columns.iter().position(|known| known == column)?;
     Some((at, column))
@@ -104,7 +104,7 @@ impl CarriedView<'_> {
     }
 
     fn fed(&self, feeder: &str, column: &str) -> Option<&str> {
-        let (at, column) = fed_place(&self.travel.feeders, feeder, column)?;
+        let (at, column) = feeder_column_place(&self.travel.feeders, feeder, column)?;
         self.cell(at, column)
     }
 

@@ -224,7 +224,7 @@ impl Guide for JourneyGuide {
         self.leader.travel.keeps_bodies
     }
 
-    fn attends_to_each(&self) -> bool {
+    fn sees_every_response(&self) -> bool {
         true
     }
 

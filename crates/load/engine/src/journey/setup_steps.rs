@@ -133,6 +133,6 @@ fn asked(
     let Some(heard) = caller.exchange(vec![sent]).pop() else {
         return Err(("no response to this request".to_owned(), true));
     };
-    let reply = heard.result.map_err(|trouble| (trouble.with_way_out(), heard.connected))?;
+    let reply = heard.result.map_err(|trouble| (trouble.with_fix(), heard.connected))?;
     Ok((heard.took, reply))
 }

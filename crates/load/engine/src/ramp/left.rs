@@ -46,11 +46,11 @@ impl Agenda {
         }
         let queued = self.queue.iter().map(|planned| StepsLeft::of(1, planned.hold));
         let queued = queued.fold(StepsLeft::default(), Add::add);
-        queued + self.rest_of_phase() + self.way_down() + self.beyond()
+        queued + self.remaining_steps() + self.way_down() + self.beyond()
     }
 
     /// Returns the steps of the way up or of the search that are not in the queue yet.
-    fn rest_of_phase(&self) -> StepsLeft {
+    fn remaining_steps(&self) -> StepsLeft {
         let (repeat, hold) = (self.course.repeat.max(1) as usize, self.course.hold);
         let up = |levels: usize| StepsLeft::of(levels * repeat, hold);
         if let (Phase::Begin | Phase::Search, Some(search)) = (self.phase, &self.search) {
@@ -85,7 +85,7 @@ impl Agenda {
             return StepsLeft::default();
         }
         let repeat = self.course.repeat.max(1) as usize;
-        let rest = self.rest_of_phase();
+        let rest = self.remaining_steps();
         let levels = match &self.course.range {
             Range::Given(levels) => levels.len(),
             Range::Automatic { .. } => self.begun_levels().len() + rest.steps / repeat,

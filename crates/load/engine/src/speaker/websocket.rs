@@ -444,7 +444,7 @@ impl SocketSpeaker {
                 let preset = self.terms.preset.as_ref();
                 let own = preset.and_then(|preset| preset.meaning(payload, self.greeting));
                 if let Some(own) = own {
-                    self.hear_preset(own, out)
+                    self.process_preset_message(own, out)
                 } else if let Some(steps) = &self.steps {
                     let kind = if *text { opcode::TEXT } else { opcode::BINARY };
                     let payload = match steps.listens {

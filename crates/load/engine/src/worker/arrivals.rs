@@ -185,7 +185,7 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let end = match more {
                 Some(more) if conn.extend(row, more) => {
-                    return conn.credit_late(now, |_, _| {});
+                    return conn.count_late_bytes(now, |_, _| {});
                 }
                 Some(_) => End::failed(FailureClass::WorkloadEnd),
                 None => End::abandoned(),
@@ -266,19 +266,19 @@ impl Worker {
             Next::Now(count) => self.emit(io, user, count, now, now),
             Next::Later(at) => {
                 self.edges.add_due(at);
-                self.rest_connections(user);
+                self.release_idle_state(user);
             }
             Next::Rests(back) => self.rest(io, user, back, now),
             Next::Again => self.edges.set_due(Nanos::ZERO),
             Next::Nothing => {
-                self.rest_connections(user);
+                self.release_idle_state(user);
                 self.retire_if_idle(io, user, now);
             }
         }
     }
 
     /// Releases state that a user's connections no longer need, unless calls are in flight on them.
-    fn rest_connections(&mut self, user: u32) {
+    fn release_idle_state(&mut self, user: u32) {
         if let Some(slot) = self.feedback.connection_of(user) {
             self.pool.rest(slot);
         }
@@ -339,7 +339,7 @@ impl Worker {
                 self.replace_stranded(io, now);
             }
             self.conclude(io, call, End::timed_out(class), now);
-            if !goes_on || !self.pool.conn(slot).is_still(generation) {
+            if !goes_on || !self.pool.conn(slot).has_generation(generation) {
                 return;
             }
             self.pool.mark_dirty(slot);

@@ -17,8 +17,8 @@ impl Worker {
     /// Closes and opens the WebSockets that are due; returns when the next ones are due.
     pub(super) fn churn<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
         self.end_lifetimes(io, now);
-        if self.storm().is_some_and(|storm| storm.breaks_out(now)) {
-            self.lose_all(io, now);
+        if self.storm().is_some_and(|storm| storm.begins_storm(now)) {
+            self.reset_all_websockets(io, now);
         }
         while let Some(reopening) = self.storm().and_then(|storm| storm.take_retry(now)) {
             self.reopen(io, reopening, now);
@@ -42,7 +42,7 @@ impl Worker {
         };
         while let Some((slot, generation)) = due(self) {
             let conn = self.pool.conn_mut(slot);
-            if !conn.is_still(generation) {
+            if !conn.has_generation(generation) {
                 continue;
             }
             if !conn.is_idle() {
@@ -66,7 +66,7 @@ impl Worker {
 
     /// Resets all WebSockets at once. Their messages in flight are sent again after the reconnect.
     /// Connections whose handshake is outstanding stay: they are not WebSockets yet.
-    fn lose_all<I: Io>(&mut self, io: &mut I, now: Nanos) {
+    fn reset_all_websockets<I: Io>(&mut self, io: &mut I, now: Nanos) {
         let mut lost = Vec::new();
         for slot in self.pool.slots() {
             let conn = self.pool.conn_mut(slot);
@@ -115,7 +115,7 @@ impl Worker {
             Ok(slot) => {
                 let setup = self.setup.clone();
                 let index = (u64::from(self.id) << 32) | u64::from(slot);
-                self.pool.employ(slot);
+                self.pool.assign_call(slot);
                 self.pool.conn_mut(slot).join(setup.targets.template(0), 0, index);
                 if let Some(storm) = self.storm() {
                     storm.join(slot);

@@ -25,7 +25,7 @@ impl Worker {
     #[inline(always)]
     pub(super) fn place_at<I: Io>(&mut self, io: &mut I, call: Call, endpoint: u32, now: Nanos) {
         if self.maker.is_some() {
-            return self.place_made(io, call, endpoint, now);
+            return self.place_prepared(io, call, endpoint, now);
         }
         match self.usable(io, &call, endpoint, now) {
             Some(slot) => self.assign(slot, call, now),
@@ -35,7 +35,7 @@ impl Worker {
 
     /// Places a call with its own request.
     #[inline(never)]
-    fn place_made<I: Io>(&mut self, io: &mut I, mut call: Call, endpoint: u32, now: Nanos) {
+    fn place_prepared<I: Io>(&mut self, io: &mut I, mut call: Call, endpoint: u32, now: Nanos) {
         if !self.make_request(&mut call, now) {
             return self.conclude(io, call, End::failed(FailureClass::WorkloadEnd), now);
         }
@@ -152,7 +152,7 @@ impl Worker {
             let conn = self.pool.conn(slot);
             if self.pool.has_several_per_user()
                 && conn.endpoint() == endpoint
-                && !conn.is_used_up(self.pool.calls_max())
+                && !conn.has_reached_limit(self.pool.calls_max())
             {
                 let more = self.feedback.further_connections_of(call.user);
                 return self.pool.another(Some(slot), more, endpoint);
@@ -167,7 +167,7 @@ impl Worker {
     /// elsewhere.
     fn part<I: Io>(&mut self, io: &mut I, user: u32, slot: Slot, endpoint: u32, now: Nanos) {
         let conn = self.pool.conn(slot);
-        let used_up = conn.is_used_up(self.pool.calls_max());
+        let used_up = conn.has_reached_limit(self.pool.calls_max());
         if conn.endpoint() == endpoint && !conn.is_idle() && !used_up {
             return;
         }
@@ -242,7 +242,7 @@ impl Worker {
         let id = self.feedback.user_id(user);
         let opener = Opener { user, id, late };
         let slot = self.pool.open(io, endpoint, opener, chosen.as_ref(), now)?;
-        self.journal.connection_begun();
+        self.journal.count_connection_start();
         let end = self.pool.endpoint(endpoint);
         if !end.is_direct()
             && let Err(class) = self.start_indirect(slot, &end.clone())
@@ -304,7 +304,7 @@ impl Worker {
             None => self.setup.targets.template(call.target),
         };
         let calls_max = self.pool.calls_max();
-        let employed = self.pool.employ(slot);
+        let employed = self.pool.assign_call(slot);
         let last = employed.assigned >= calls_max;
         let written =
             employed.work.ask(&Request { template, last, cookie: None, index: call.index });
@@ -323,10 +323,10 @@ impl Worker {
     fn assign_made(&mut self, slot: Slot, mut call: Call, now: Nanos) {
         let by_script = self.feedback.is_scripted();
         if by_script && self.proves && call.request.is_none() {
-            self.take_scripted(&mut call);
+            self.resend_scripted(&mut call);
         }
         let calls_max = self.pool.calls_max();
-        let employed = self.pool.employ(slot);
+        let employed = self.pool.assign_call(slot);
         let written = if by_script && !self.proves {
             let feedback = &mut self.feedback;
             let (asked, written) =
@@ -372,7 +372,7 @@ impl Worker {
     /// Sends a request of the script that needs a proof: it is resent unchanged with the answer to
     /// a challenge.
     #[cold]
-    fn take_scripted(&mut self, call: &mut Call) {
+    fn resend_scripted(&mut self, call: &mut Call) {
         let mut bytes = Vec::new();
         (call.asked, call.responses_due) = self.feedback.scripted_request(&mut bytes);
         let place = self.setup.targets.template(call.target);

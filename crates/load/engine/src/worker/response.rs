@@ -11,7 +11,7 @@ use crate::journal::{BackendFacts, SampleStart};
 use crate::proof;
 use crate::redirect::{self, Redirect, redirect_method};
 use crate::setup::{Setup, endpoint_key};
-use crate::verify::NotItsBody;
+use crate::verify::BodyMismatch;
 use conduit::{Close, Io, Slot};
 use plan::{GrpcVariant, Masker, Plan};
 use protocol::grpc::{self, BodyForm};
@@ -32,8 +32,8 @@ impl Worker {
     }
 
     /// Collects a piece of a call's response, which arrived at `now`.
-    pub(super) fn gather(&mut self, slot: Slot, row: usize, came: &Came<'_>, now: Nanos) {
-        let Came { piece, body, last } = *came;
+    pub(super) fn gather(&mut self, slot: Slot, row: usize, came: &ResponsePiece<'_>, now: Nanos) {
+        let ResponsePiece { piece, body, last } = *came;
         let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
         if self.journal.keeps_responses() {
@@ -57,7 +57,7 @@ impl Worker {
             let grpc = &self.setup.plan.grpc;
             self.journal.events(grpc, &mut intake.marks, events, intended, now);
         }
-        conn.give_intake(row, Some(intake));
+        conn.restore_intake(row, Some(intake));
     }
 
     /// Keeps the head of a response over a protocol with streams, with the stream's id.
@@ -74,7 +74,7 @@ impl Worker {
         let stream = conn.speaker().map_or(0, |speaker| speaker.stream_id());
         intake.keep(format!(" {stream}").as_bytes());
         intake.keep(&head[end..]);
-        conn.give_intake(row, Some(intake));
+        conn.restore_intake(row, Some(intake));
     }
 
     /// Handles a call's complete response.
@@ -85,14 +85,14 @@ impl Worker {
             self.count_timings(slot, row);
         }
         if self.feedback.is_attended() {
-            return self.attended(io, slot, row, &facts, now);
+            return self.handle_guided_response(io, slot, row, &facts, now);
         }
         self.settle::<I, false>(io, slot, row, &facts, now);
     }
 
     /// Handles a response that a script or a guide needs.
     #[inline(never)]
-    fn attended<I: Io>(
+    fn handle_guided_response<I: Io>(
         &mut self,
         io: &mut I,
         slot: Slot,
@@ -100,7 +100,7 @@ impl Worker {
         facts: &ResponseFacts,
         now: Nanos,
     ) {
-        if self.attend_to(slot, row, facts, now) {
+        if self.pass_response(slot, row, facts, now) {
             return;
         }
         if self.feedback.is_scripted() {
@@ -135,7 +135,7 @@ impl Worker {
         // the connection ends before the other responses to a script's call
         let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(facts, decoded);
-        let again = self.repeats && self.is_to_be_repeated(slot, call, facts.status, now);
+        let again = self.repeats && self.must_be_repeated(slot, call, facts.status, now);
         let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             let own = call.request.as_deref();
             self.read_head(slot, own, (call.user, call.target, call.redirects), facts)
@@ -161,13 +161,13 @@ impl Worker {
         }
         let calls_max = self.pool.calls_max();
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
-            self.close_behind(io, slot, call, now);
+            self.close_after_response(io, slot, call, now);
         }
         // for the call's next request; if that needs another connection, only the totals count
         // them
         let conn = self.pool.conn_mut(slot);
         if again || matches!(&redirect, Ok(Some(next)) if next.endpoint == conn.endpoint()) {
-            conn.give_setup_times(setup_times);
+            conn.keep_setup_times(setup_times);
         }
         match redirect {
             _ if again => {
@@ -252,7 +252,7 @@ impl Worker {
 
     /// Ends the connection after the response to `call`, which has been removed from it.
     #[inline]
-    fn close_behind<I: Io>(&mut self, io: &mut I, slot: Slot, call: &mut Call, now: Nanos) {
+    fn close_after_response<I: Io>(&mut self, io: &mut I, slot: Slot, call: &mut Call, now: Nanos) {
         // a response may arrive before all of its request was sent
         let unsent = self.pool.conn_mut(slot).take_back_unsent();
         call.bytes_sent = call.bytes_sent.saturating_sub(unsent);
@@ -272,7 +272,7 @@ impl Worker {
 
     /// Passes a response to the script or to the guide. Returns true if more responses to the call
     /// follow.
-    fn attend_to(&mut self, slot: Slot, row: usize, facts: &ResponseFacts, now: Nanos) -> bool {
+    fn pass_response(&mut self, slot: Slot, row: usize, facts: &ResponseFacts, now: Nanos) -> bool {
         let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row);
         let head = conn.head();
@@ -286,7 +286,7 @@ impl Worker {
                 let trailers = conn.speaker().map_or(&[][..], |speaker| speaker.trailers());
                 self.feedback.keep_trailers(trailers);
             }
-            conn.give_intake(row, intake);
+            conn.restore_intake(row, intake);
             return false;
         }
         let body = intake.as_ref().map_or(&[][..], |intake| intake.body());
@@ -299,8 +299,8 @@ impl Worker {
         if let Some(intake) = &mut intake {
             intake.clear_body();
         }
-        conn.give_intake(row, intake);
-        let more = conn.take_one_of_many(row, facts);
+        conn.restore_intake(row, intake);
+        let more = conn.take_partial_response(row, facts);
         if more && let Some(call) = conn.call(row) {
             self.journal.response_before_last(facts.status, call.intended, now);
         }
@@ -406,7 +406,7 @@ impl Worker {
         }
         self.journal.body_compared();
         let wrong = found?;
-        let NotItsBody { expected, of } = wrong;
+        let BodyMismatch { expected, of } = wrong;
         let at = now - self.setup.measure_from();
         let target = call.target;
         self.journal.wrong_body(WrongBody { at, target, of, expected, got: print });
@@ -415,9 +415,10 @@ impl Worker {
 
     #[inline]
     fn judge(&self, call: &Call, facts: &ResponseFacts, wrong: Option<FailureClass>) -> End {
-        let class = if self.setup.status_ok(facts.status) || is_on_socket(call) {
-            wrong
-        } else if self.setup.is_connect(call.target) && !facts.is_headless() {
+        let is_accepted = self.setup.status_ok(facts.status)
+            || is_on_socket(call)
+            || self.setup.is_connect(call.target) && !facts.is_headless();
+        let class = if is_accepted {
             wrong
         } else if facts.is_headless() {
             Some(FailureClass::NotHttp)
@@ -476,7 +477,7 @@ impl Worker {
     /// Returns whether a response with this status is not the last one to its call: the server
     /// requires a login, or wants the request after the handshake.
     #[cold]
-    fn is_to_be_repeated(&mut self, slot: Slot, call: &mut Call, status: u16, now: Nanos) -> bool {
+    fn must_be_repeated(&mut self, slot: Slot, call: &mut Call, status: u16, now: Nanos) -> bool {
         if status == TOO_EARLY && self.setup.plan.tls.early_data && !call.late {
             call.late = true;
             self.journal.count_early(&EarlyFacts { too_early: 1, ..EarlyFacts::default() });
@@ -553,7 +554,7 @@ impl Worker {
         let Some(call) = self.pool.conn_mut(slot).take_failed(row, &none, now) else { return };
         if call.tries >= self.setup.plan.connection.tries {
             self.feedback.fail_session_unless_repeated(call.user);
-            if self.pool.takes_no_more(slot) {
+            if self.pool.refuses_further_calls(slot) {
                 self.feedback.end_with_connection(call.user);
             }
             self.conclude(io, call, End::failed(FailureClass::StreamRefused), now);
@@ -614,7 +615,7 @@ impl Worker {
             conn.end_by_server();
         }
         let came = conn.speaker().and_then(|speaker| speaker.partial(0));
-        let mut first = if resend || unwritten { None } else { conn.take_hit() };
+        let mut first = if resend || unwritten { None } else { conn.take_oldest_affected() };
         let others = conn.take_begun();
         for call in first.iter().chain(&others) {
             self.feedback.fail_session_unless_repeated(call.user);
@@ -639,7 +640,7 @@ impl Worker {
 
 /// Piece of a response.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Came<'a> {
+pub(super) struct ResponsePiece<'a> {
     /// Bytes as received.
     pub(super) piece: &'a [u8],
     /// Content of the body.
@@ -709,7 +710,7 @@ fn failure_of(
     }
 }
 
-fn class_of(wrong: &NotItsBody) -> FailureClass {
+fn class_of(wrong: &BodyMismatch) -> FailureClass {
     if wrong.of.is_some() { FailureClass::OtherTarget } else { FailureClass::Differs }
 }
 

@@ -11,7 +11,7 @@ impl Worker {
     /// Opens missing members, publishes waiting messages, and settles messages; returns when to do
     /// that again.
     #[cold]
-    pub(super) fn tend_rooms<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
+    pub(super) fn update_rooms<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
         self.open_members(io, now);
         while self.pool.has_queued()
             && let Some(slot) = self.fan_out.as_mut().and_then(|fan_out| fan_out.next_publisher())
@@ -38,7 +38,7 @@ impl Worker {
             match self.open(io, template.endpoint, (NO_USER, false), now) {
                 Ok(slot) => {
                     let index = (u64::from(self.id) << 32) | u64::from(slot);
-                    self.pool.employ(slot);
+                    self.pool.assign_call(slot);
                     self.pool.conn_mut(slot).join(template, number, index);
                     if let Some(fan_out) = &mut self.fan_out {
                         fan_out.begin(slot, place);
@@ -75,7 +75,7 @@ impl Worker {
     }
 
     /// Processes messages received by a member of a room.
-    pub(super) fn hear_room(&mut self, slot: Slot, news: &mut SocketNews, now: Nanos) {
+    pub(super) fn process_room_messages(&mut self, slot: Slot, news: &mut SocketNews, now: Nanos) {
         let Some(fan_out) = &mut self.fan_out else { return };
         if news.counts.opened > 0 {
             fan_out.open(slot);

@@ -1,7 +1,7 @@
 //! Bytes out and bytes in: from readiness to the speaker of a connection, through TLS if used.
 
 use super::Worker;
-use super::response::{Came, fresh};
+use super::response::{ResponsePiece, fresh};
 use crate::connection::ConnState;
 use crate::pool::class_of;
 use crate::setup::head_limits;
@@ -62,7 +62,7 @@ impl Worker {
                 self.read_rest(io, slot);
             }
         }
-        if self.pool.conn(slot).is_still(generation) {
+        if self.pool.conn(slot).has_generation(generation) {
             self.break_off(io, slot, class, now);
         }
     }
@@ -100,7 +100,7 @@ impl Worker {
         let mut buffer = std::mem::take(&mut self.buffer);
         let generation = self.pool.conn(slot).generation();
         let mut now = Nanos::ZERO;
-        while self.pool.conn(slot).is_still(generation) {
+        while self.pool.conn(slot).has_generation(generation) {
             let taken = io.take(slot, &mut buffer);
             now = io.now();
             match taken {
@@ -158,7 +158,7 @@ impl Worker {
         if fed.is_ok()
             && let Some((took, facts)) = conn.take_handshake(now)
         {
-            let misled = conn.is_misled(facts.as_ref());
+            let misled = conn.has_wrong_protocol(facts.as_ref());
             if let Some(facts) = facts {
                 self.journal.count_tls(facts);
             }
@@ -173,12 +173,12 @@ impl Worker {
             self.flush(io, slot, now);
         }
         // a failed write has ended the connection, and the slot may already have another one
-        if !plain.is_empty() && self.pool.conn(slot).is_still(generation) {
+        if !plain.is_empty() && self.pool.conn(slot).has_generation(generation) {
             self.process(io, slot, &plain, now);
         }
         self.plain = plain;
         let conn = self.pool.conn(slot);
-        if !conn.is_still(generation) {
+        if !conn.has_generation(generation) {
             return;
         }
         if let Err(error) = fed {
@@ -232,16 +232,16 @@ impl Worker {
                 Ok(advance) => advance,
                 Err(fault) => {
                     if self.journal.keeps_responses() {
-                        let came = Came { piece: &input[at..], body: &[], last: false };
+                        let came = ResponsePiece { piece: &input[at..], body: &[], last: false };
                         self.gather(slot, 0, &came, now);
                     }
-                    return self.break_for(io, slot, fault, now);
+                    return self.break_after_fault(io, slot, fault, now);
                 }
             };
             if self.gathers() {
                 let piece = &input[at..at + advance.consumed];
                 let body = &piece[advance.body];
-                self.gather(slot, 0, &Came { piece, body, last: advance.done }, now);
+                self.gather(slot, 0, &ResponsePiece { piece, body, last: advance.done }, now);
             }
             at += advance.consumed;
             if advance.done {
@@ -250,7 +250,7 @@ impl Worker {
                     self.journal.end_sample(&input[start..at]);
                 }
                 start = at;
-                if !self.pool.conn(slot).is_still(generation) {
+                if !self.pool.conn(slot).has_generation(generation) {
                     return;
                 }
             } else if advance.consumed == 0 {
@@ -281,10 +281,10 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let Heard { consumed, event } = match conn.process(&input[at..], now) {
                 Ok(heard) => heard,
-                Err(fault) => return self.break_for(io, slot, fault, now),
+                Err(fault) => return self.break_after_fault(io, slot, fault, now),
             };
             if let Some(mut news) = self.pool.conn_mut(slot).take_news() {
-                self.hear_room(slot, &mut news, now);
+                self.process_room_messages(slot, &mut news, now);
                 self.count_restored(slot, &news, now);
                 self.journal.messages(&news, now);
             }
@@ -299,7 +299,12 @@ impl Worker {
                         let passed = self.feedback.has_simultaneous_calls()
                             && self.pass_part(slot, call, body, now);
                         let body = if passed { &[] } else { body };
-                        self.gather(slot, call, &Came { piece: &[], body, last: done }, now);
+                        self.gather(
+                            slot,
+                            call,
+                            &ResponsePiece { piece: &[], body, last: done },
+                            now,
+                        );
                         if done {
                             self.keep_head(slot, call);
                         }
@@ -316,7 +321,7 @@ impl Worker {
                 Event::Connection => {
                     let journal = &mut self.journal;
                     let waited = |due, wait| journal.waited_for_stream(due, wait);
-                    self.pool.conn_mut(slot).credit_late(now, waited);
+                    self.pool.conn_mut(slot).count_late_bytes(now, waited);
                     self.flush_later(slot);
                     self.close_if_left(io, slot, now);
                 }
@@ -324,7 +329,7 @@ impl Worker {
                 Event::Failed { call, class } => self.failed(io, slot, call, class, now),
             }
             at += consumed;
-            if !self.pool.conn(slot).is_still(generation) {
+            if !self.pool.conn(slot).has_generation(generation) {
                 return;
             }
         }
@@ -333,7 +338,7 @@ impl Worker {
 
     /// Breaks a connection that cannot be used any further.
     #[cold]
-    fn break_for<I: Io>(&mut self, io: &mut I, slot: Slot, fault: Fault, now: Nanos) {
+    fn break_after_fault<I: Io>(&mut self, io: &mut I, slot: Slot, fault: Fault, now: Nanos) {
         match fault {
             Fault::Unasked => self.unasked(io, slot, now),
             Fault::Broken { class, .. } => {

@@ -1,6 +1,6 @@
 //! Exchanges of a HAR file, and the places of a request where a value may differ.
 
-use super::with_replaced;
+use super::replace_parts;
 use crate::draft::{Body, DraftStep};
 use crate::text::Text;
 use crate::tree::{TreeNode, parse_json};
@@ -243,7 +243,7 @@ impl RecordedExchange {
         };
         let origin = &self.url[..url::Position::BeforePath];
         step.url = Text::plain(origin);
-        step.url.append(with_replaced(self.target(), &of(SlotKind::Url)));
+        step.url.append(replace_parts(self.target(), &of(SlotKind::Url)));
         for (name, value) in &self.headers {
             let lower = name.to_ascii_lowercase();
             let place = format!("header {name}");
@@ -258,7 +258,7 @@ impl RecordedExchange {
             }
         }
         if let Some(body) = &self.body {
-            step.body = Body::Text(with_replaced(body, &of(SlotKind::Body)));
+            step.body = Body::Text(replace_parts(body, &of(SlotKind::Body)));
         }
     }
 }

@@ -98,7 +98,7 @@ fn rename_loads(draft: &mut PlanDraft, renamed: &[(String, String)]) {
     }
     let mut known = BTreeSet::new();
     for load in &mut draft.loads {
-        load.name = distinct(&speakable(&load.name, "load"), &mut known);
+        load.name = distinct(&objective_name(&load.name, "load"), &mut known);
     }
 }
 
@@ -113,7 +113,7 @@ fn distinct(name: &str, known: &mut BTreeSet<String>) -> String {
 }
 
 /// Returns a name without values in it, which objectives can use.
-fn speakable(name: &str, fallback: &str) -> String {
+fn objective_name(name: &str, fallback: &str) -> String {
     let plain = |c: char| if c.is_control() || "<>=,{}".contains(c) { ' ' } else { c };
     let name: String = name.chars().map(plain).collect();
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -123,7 +123,7 @@ fn speakable(name: &str, fallback: &str) -> String {
 
 impl Finisher<'_> {
     fn name(&mut self, name: &str, fallback: &str) -> String {
-        distinct(&speakable(name, fallback), &mut self.names)
+        distinct(&objective_name(name, fallback), &mut self.names)
     }
 
     fn pieces(&mut self, pieces: Vec<DraftPiece>, depth: usize) -> Vec<DraftPiece> {

@@ -62,7 +62,7 @@ impl<'a> Table<'a> {
     }
 
     /// Hides these keys from messages that list known keys.
-    pub(crate) fn conceal(&mut self, keys: &[&str]) {
+    pub(crate) fn hide_keys(&mut self, keys: &[&str]) {
         self.asked.retain(|asked| !keys.contains(asked));
     }
 

@@ -171,7 +171,8 @@ impl Text {
             parts.iter_mut().for_each(TextPart::unescape_dollars);
         }
         if marks == Marks::Braces
-            && let Some(name) = in_other_marks(text, &|name| vars.contains_key(name) || known(name))
+            && let Some(name) =
+                foreign_placeholder(text, &|name| vars.contains_key(name) || known(name))
         {
             return Err(format!(
                 "${{{name}}} is not filled in: write {{{{{name}}}}}, or \\${{{name}}} for the characters"
@@ -240,7 +241,7 @@ impl Text {
 }
 
 /// Returns a known name as `${name}`, which other tools fill in.
-fn in_other_marks<'t>(text: &'t str, known: &dyn Fn(&str) -> bool) -> Option<&'t str> {
+fn foreign_placeholder<'t>(text: &'t str, known: &dyn Fn(&str) -> bool) -> Option<&'t str> {
     let marks = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('\\'));
     let names = marks.filter_map(|(at, mark)| Some(text[at + mark.len()..].split_once('}')?.0));
     names.into_iter().find(|name| known(name.trim()))

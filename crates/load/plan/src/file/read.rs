@@ -66,7 +66,7 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     if let Some(feeder) = plan.journeys.as_ref().and_then(journey::masked_feeder) {
         return Some(("feeder", quoted(&feeder.name)));
     }
-    if plan.journeys.as_ref().is_some_and(|journeys| journey::is_masked(journeys)) {
+    if plan.journeys.as_ref().is_some_and(journey::is_masked) {
         return Some(("journey", "somewhere".to_owned()));
     }
     match &request.auth {

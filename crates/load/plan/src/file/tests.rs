@@ -118,7 +118,7 @@ fn secrets_in_bodies_and_messages_are_masked() {
 }
 
 /// A plan with a secret in each place that can hold a secret.
-fn secretive() -> Plan {
+fn plan_with_secrets() -> Plan {
     let mut plan = plan();
     plan.request.auth = Some(Auth::Basic { user: "fred".into(), password: "hush1".into() });
     plan.request.headers = vec![
@@ -135,14 +135,14 @@ fn secretive() -> Plan {
 
 #[test]
 fn secrets_are_masked_and_a_masked_plan_is_refused() {
-    let shown = to_toml(&secretive(), Secrets::Masked);
+    let shown = to_toml(&plan_with_secrets(), Secrets::Masked);
     assert!(!shown.contains("hush"), "{shown}");
     insta::assert_snapshot!(shown);
     // each mask alone is enough to reject the plan
     let masked: Vec<&str> = shown.lines().filter(|line| line.contains(MASK)).collect();
     assert_eq!(masked.len(), 4, "user, headers, proxy and key: {masked:?}");
-    let open = to_toml(&secretive(), Secrets::Shown);
-    assert_eq!(from_toml(&open, &NoFiles).unwrap(), secretive());
+    let open = to_toml(&plan_with_secrets(), Secrets::Shown);
+    assert_eq!(from_toml(&open, &NoFiles).unwrap(), plan_with_secrets());
     let mut messages = Vec::new();
     for line in masked {
         let key = line.split(" = ").next().unwrap();

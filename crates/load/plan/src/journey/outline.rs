@@ -25,7 +25,7 @@ impl Plan {
     ///
     /// # Errors
     /// Fails for an invalid name or server, or a plan with other requests.
-    pub fn be_carried_out(
+    pub fn set_journey_script(
         &mut self,
         script: ScriptPlan,
         outline: ProgramOutline,
@@ -87,7 +87,7 @@ fn name_of(file: &str, steps: &[String]) -> String {
         .iter()
         .find_map(|ending| name.strip_suffix(ending))
         .unwrap_or(name);
-    let good = read::is_speakable(name) && !name.trim().is_empty();
+    let good = read::is_valid_in_objectives(name) && !name.trim().is_empty();
     let free = |name: &str| steps.iter().all(|step| step != name);
     match name {
         name if good && free(name) && !name.contains("{{") => name.to_owned(),

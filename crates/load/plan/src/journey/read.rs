@@ -83,7 +83,7 @@ pub(crate) fn read(
     };
     let feeders = feeders::read(top.take("feeder"), &reader.reader, files)?;
     reader.feeders = feeders.iter().map(|feeder| feeder.name.clone()).collect();
-    reader.know_all(&feeders);
+    reader.add_known_names(&feeders);
     let named = |error| with_columns(error, &feeders);
     let setup = reader.read_tasks(top.take("setup")).map_err(named)?;
     let Some(node) = top.take("journey") else {
@@ -139,7 +139,7 @@ struct JourneyReader<'f> {
 
 impl JourneyReader<'_> {
     /// Adds the names that always have a value.
-    fn know_all(&mut self, feeders: &[super::Feeder]) {
+    fn add_known_names(&mut self, feeders: &[super::Feeder]) {
         let known = &mut self.reader.captured;
         known.extend([USER_NUMBER, ITERATION_NUMBER].map(str::to_owned));
         for feeder in feeders {
@@ -197,7 +197,7 @@ impl JourneyReader<'_> {
 
     fn name_of(&mut self, table: &mut Table<'_>) -> Result<String, ParseError> {
         let name = self.reader.name(table)?;
-        if !is_speakable(&name) {
+        if !is_valid_in_objectives(&name) {
             return Err(table.fault(NAME_RULE));
         }
         Ok(name)
@@ -350,7 +350,7 @@ impl JourneyReader<'_> {
         }
         let tag = |row: &Node<'_>| {
             let (name, value) = (row.key.to_owned(), self.reader.settled(row)?);
-            let clear = |word: &str| is_speakable(word) && !word.contains(':');
+            let clear = |word: &str| is_valid_in_objectives(word) && !word.contains(':');
             if value.trim().is_empty() || !clear(&name) || !clear(&value) {
                 let why = "a tag is a word without <, >, =, comma, colon or end of line";
                 return Err(row.fault(why));
@@ -374,7 +374,7 @@ impl JourneyReader<'_> {
             }
         }
         let ask = self.reader.ask(url, table, false)?;
-        table.conceal(&["http", "close", "jar", "timeout"]);
+        table.hide_keys(&["http", "close", "jar", "timeout"]);
         wants_a_response(ask.expect.outcome, table)?;
         Ok(ask)
     }
@@ -486,7 +486,7 @@ const PART_RULE: &str = "give one of url (a request), grpc (a call of gRPC), con
 const NAME_RULE: &str = "a name must not contain <, >, =, a comma or a line end";
 
 /// Returns whether objectives can refer to the name.
-pub(super) fn is_speakable(name: &str) -> bool {
+pub(super) fn is_valid_in_objectives(name: &str) -> bool {
     !name.contains(['\n', '<', '>', '=', ','])
 }
 

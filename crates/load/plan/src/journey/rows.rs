@@ -46,7 +46,7 @@ fn known_place(base: &Url, shown: &str) -> Option<Url> {
 
 impl JourneyPlan {
     /// Returns a step whose values determine its server; `None` if there is no such step.
-    pub fn step_to_anywhere(&self) -> Option<&JourneyStep> {
+    pub fn step_with_variable_host(&self) -> Option<&JourneyStep> {
         let unknown = |step: &&JourneyStep| {
             known_place(&base_of(self, step), &step.ask.url.shown()).is_none()
         };

@@ -66,7 +66,7 @@ impl JourneyPlan {
     }
 
     /// Returns whether the first step of the first journey is neither an HTTP request nor a script.
-    pub fn first_step_is_special(&self) -> bool {
+    pub fn has_special_first_step(&self) -> bool {
         fn first(parts: &[JourneyPart]) -> Option<bool> {
             match parts.first()? {
                 JourneyPart::Step(step) => Some(step.socket.is_some() || step.grpc.is_some()),

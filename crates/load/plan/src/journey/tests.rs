@@ -104,7 +104,7 @@ fn a_step_with_a_variable_server_is_found() {
             "[[feeder]]\nname = 'f'\ngenerate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n\
              [[journey.step]]\nname = 's'\nurl = '{url}'\n"
         );
-        journeys(&text).step_to_anywhere().is_some()
+        journeys(&text).step_with_variable_host().is_some()
     };
     for anywhere in ["{{f.v}}", "{{f.v}}/x", "http://{{f.v}}/", "http://a:{{f.v}}/"] {
         assert!(found(anywhere), "{anywhere}");
@@ -114,7 +114,7 @@ fn a_step_with_a_variable_server_is_found() {
     }
 }
 
-fn each_is_refused(texts: &[(&str, &str)]) {
+fn assert_each_refused(texts: &[(&str, &str)]) {
     for (text, found) in texts {
         let why = refused(text);
         assert!(why.contains(found), "{text}\n→ {why}\n≠ {found}");
@@ -123,7 +123,7 @@ fn each_is_refused(texts: &[(&str, &str)]) {
 
 #[test]
 fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
-    each_is_refused(&[
+    assert_each_refused(&[
         ("[vars]\na = 1\n", "no [[journey]] that uses them"),
         ("[[journey]]\nname = 'j'\n", "line 3: journey: it has no [[journey.step]]"),
         (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; it has name, url"),
@@ -184,7 +184,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
 
 #[test]
 fn a_wrong_feeder_is_refused_with_its_line_and_the_way_out() {
-    each_is_refused(&[
+    assert_each_refused(&[
         (
             &format!("[[feeder]]\nname = 'f'\nfile = 'no.csv'\n{ONE}"),
             "line 5: file: \"no.csv\" cannot be read",
@@ -496,7 +496,7 @@ fn a_script_alone_is_the_plan_s_one_journey() {
         metrics: vec!["depth".to_owned()],
     };
     let mut plan = Plan::for_url("http://h/a/".parse().unwrap());
-    plan.be_carried_out(script("dir/visit.lua"), outline(&["one", "two"])).unwrap();
+    plan.set_journey_script(script("dir/visit.lua"), outline(&["one", "two"])).unwrap();
     assert!(validate(&plan).is_ok());
     let journeys = plan.journeys.as_ref().unwrap();
     assert_eq!((journeys.transactions(), journeys.metrics()), (vec!["visit"], vec!["depth"]));
@@ -506,12 +506,12 @@ fn a_script_alone_is_the_plan_s_one_journey() {
     assert_eq!(again.journeys.unwrap().journeys[0].script, journeys.journeys[0].script);
     // an unused name, regardless of the file's name
     let mut plan = Plan::for_url("http://h/".parse().unwrap());
-    plan.be_carried_out(script("{{x}}.lua"), outline(&["journey"])).unwrap();
+    plan.set_journey_script(script("{{x}}.lua"), outline(&["journey"])).unwrap();
     assert_eq!(plan.journeys.unwrap().transactions(), ["journey of 1"]);
     let refused = |change: &dyn Fn(&mut Plan), steps: &[&str]| {
         let mut plan = Plan::for_url("http://h/".parse().unwrap());
         change(&mut plan);
-        plan.be_carried_out(script("v.lua"), outline(steps)).unwrap_err().0
+        plan.set_journey_script(script("v.lua"), outline(steps)).unwrap_err().0
     };
     let two = |plan: &mut Plan| plan.targets = vec![plan.targets[0].clone(); 2].into();
     assert!(refused(&two, &["a"]).starts_with("--script: v.lua: a journey has one URL"));

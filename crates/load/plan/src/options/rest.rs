@@ -32,7 +32,7 @@ const VERIFIED: PlanField = PlanField {
     check: |_, _| Ok(()),
     read: |plan, ending, value, inputs| {
         let value = match (ending, value) {
-            ("_typed", KeyValue::One(named)) => typed_verify(named.typed(), inputs)?,
+            ("_typed", KeyValue::One(named)) => verify_from_option(named.typed(), inputs)?,
             (_, value) => return off::read(&VERIFY, &mut plan.expect.verify, value, inputs),
         };
         plan.expect.verify = value;
@@ -41,7 +41,10 @@ const VERIFIED: PlanField = PlanField {
     ..field!(off expect.verify, VERIFY)
 };
 
-fn typed_verify(named: Option<String>, inputs: Inputs<'_>) -> Result<Option<Verify>, ParseError> {
+fn verify_from_option(
+    named: Option<String>,
+    inputs: Inputs<'_>,
+) -> Result<Option<Verify>, ParseError> {
     let Some(named) = named else { return Ok(None) };
     if named == "first" || named.starts_with("set:") {
         return parse_verify(&named).map(Some);

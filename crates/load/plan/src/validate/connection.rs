@@ -102,7 +102,7 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
     // the names of a plan that leaves the choice to the server are those it may choose from
     let offers_others =
         plan.request.version != HttpVersion::Auto && plan.tls.alpn != TlsPlan::default().alpn;
-    for (given, option, way_out) in [
+    for (given, option, fix_text) in [
         (connection.group.is_some(), "--group", "its streams are independent: use --streams"),
         (connection.proxy.is_some(), "--proxy", "go to the server itself, or use --http 1.1"),
         (
@@ -114,7 +114,7 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
     ] {
         if given {
             problems
-                .add("--http", format!("--http {asked} cannot be used with {option}: {way_out}"));
+                .add("--http", format!("--http {asked} cannot be used with {option}: {fix_text}"));
         }
     }
     problems.add_faults(plan, "http2");
@@ -250,12 +250,12 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
     let rarest = population.parts.iter().map(|part| part.share).fold(1.0, f64::min);
     // not above f64's whole numbers: a share is at least 1e-6 of all, or nothing is left of it
     let enough = (1.0 / rarest).ceil();
-    let way_out = match plan.load {
+    let fix_text = match plan.load {
         Load::Closed { .. } => format!("give -c {enough} or more, or leave it out"),
         Load::Open { .. } => "give it a larger share, or leave it out".to_owned(),
     };
     let name = quoted(&population.parts[row].name);
-    let text = format!("--clients: none of {clients} clients uses {name}; {way_out}");
+    let text = format!("--clients: none of {clients} clients uses {name}; {fix_text}");
     problems.add("--clients", text);
 }
 

@@ -18,7 +18,7 @@ fn by_path() -> Box<dyn Server> {
 }
 
 /// Encodes and decodes the bytes that travel between machines.
-fn over_the_wire(row: engine::Row) -> engine::Row {
+fn encode_and_decode(row: engine::Row) -> engine::Row {
     let head = RowHead {
         start: row.start,
         end: row.end,
@@ -62,7 +62,7 @@ fn a_fleet_equals_one_process_bit_by_bit() {
         let table = SlotTable::new(weights);
         let part = |slots: &Vec<u32>| Share::of_slots(slots, table.of).unwrap();
         let shares = table.slots.iter().map(part).collect();
-        let fleet = execute_parts(plan(), world(), shares, Box::new(over_the_wire)).measurement;
+        let fleet = execute_parts(plan(), world(), shares, Box::new(encode_and_decode)).measurement;
         assert_eq!(fleet.total.counts, alone.total.counts, "{weights:?}");
         for (one, other) in [
             (alone.total.response(), fleet.total.response()),

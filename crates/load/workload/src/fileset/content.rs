@@ -52,7 +52,7 @@ impl FileContent {
     }
 
     /// Returns whether the first and the last line of this file are correct.
-    pub fn seems(self, file: &[u8]) -> bool {
+    pub fn has_valid_ends(self, file: &[u8]) -> bool {
         let end = file.len() - file.len() % LINE;
         let last = if end == file.len() { end.saturating_sub(LINE) } else { end };
         self.has(0, &file[..file.len().min(LINE)]) && self.has(last as u64, &file[last..])
@@ -152,12 +152,16 @@ mod tests {
         for len in [0, 1, 63, 64, 65, 128, 1_024, 1_025, 5_000] {
             let mut file = vec![0; len];
             content.fill(0, &mut file);
-            assert!(content.is(&file) && content.seems(&file), "{len}");
+            assert!(content.is(&file) && content.has_valid_ends(&file), "{len}");
             for at in [0, len / 2, len.saturating_sub(1)] {
                 let Some(byte) = file.get_mut(at) else { continue };
                 *byte ^= 1;
                 let at_an_end = at < 64 || at >= (len - 1) / 64 * 64;
-                assert_eq!((content.is(&file), content.seems(&file)), (false, !at_an_end), "{at}");
+                assert_eq!(
+                    (content.is(&file), content.has_valid_ends(&file)),
+                    (false, !at_an_end),
+                    "{at}"
+                );
                 file[at] ^= 1;
             }
         }

@@ -131,7 +131,7 @@ impl FitCheck {
         self.untold.is_none().then_some(self.against.is_empty())
     }
 
-    fn untold(self, why: impl Into<String>) -> FitCheck {
+    fn undecided_because(self, why: impl Into<String>) -> FitCheck {
         FitCheck { untold: Some(why.into()), ..self }
     }
 

@@ -60,14 +60,14 @@ impl Collector {
 /// # Errors
 /// Fails with the error for an invalid URL, with the fix.
 pub fn parse_collector(text: &str) -> Result<Collector, String> {
-    let way_out = "write the collector's address, like http://127.0.0.1:4318";
+    let fix_text = "write the collector's address, like http://127.0.0.1:4318";
     let mut url =
-        Url::parse(text).map_err(|error| format!("{text:?} is not a URL ({error}): {way_out}"))?;
+        Url::parse(text).map_err(|error| format!("{text:?} is not a URL ({error}): {fix_text}"))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
-        return Err(format!("{text:?} is not an http:// or https:// URL: {way_out}"));
+        return Err(format!("{text:?} is not an http:// or https:// URL: {fix_text}"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(format!("a login in the URL of --otlp is not sent: {way_out}"));
+        return Err(format!("a login in the URL of --otlp is not sent: {fix_text}"));
     }
     if matches!(url.path(), "" | "/") {
         url.set_path("/v1/metrics");

@@ -103,7 +103,7 @@ fn everything(frame: &mut Frame<'_>, model: &Model, look: Look) {
     let area = frame.area();
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
         let text = Text::from(vec![
-            headline_left(model, look),
+            headline_remaining(model, look),
             progress(model, look),
             Line::from(format!("a window of {WIDTH_MIN} by {HEIGHT_MIN} shows more")),
         ]);
@@ -158,7 +158,7 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let [name, in_all] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(all.len() as u16)])
             .areas(first);
-    frame.render_widget(headline_left(model, look), name);
+    frame.render_widget(headline_remaining(model, look), name);
     frame.render_widget(Line::styled(all, look.faint()), in_all);
     let [load, state] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(second);
@@ -195,7 +195,7 @@ fn shortened(text: String, room: usize) -> String {
     }
 }
 
-fn headline_left(model: &Model, look: Look) -> Line<'static> {
+fn headline_remaining(model: &Model, look: Look) -> Line<'static> {
     let name = show::safe(&model.subject.name);
     Line::from(vec![Span::styled("loadstone ", look.faint()), Span::styled(name, look.strong())])
 }

@@ -110,7 +110,7 @@ impl TimesRow {
 
 /// Everything since the start of the measured part.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SoFar {
+pub(crate) struct MeasuredTotals {
     pub(crate) counts: Counts,
     pub(crate) response: TimesRow,
     /// Data of the histogram of response times.
@@ -142,8 +142,8 @@ impl TargetRow {
     }
 }
 
-impl SoFar {
-    fn of(total: &Snapshot) -> SoFar {
+impl MeasuredTotals {
+    fn of(total: &Snapshot) -> MeasuredTotals {
         let phases = [
             ("connect", &total.connect),
             ("TLS", &total.tls),
@@ -156,7 +156,7 @@ impl SoFar {
         let mut statuses: Vec<_> = total.status.seen().collect();
         statuses.sort_by_key(|(status, count)| (std::cmp::Reverse(*count), *status));
         let times = total.response();
-        SoFar {
+        MeasuredTotals {
             counts: total.counts,
             response: TimesRow::of(&times),
             times,
@@ -176,7 +176,7 @@ pub struct Model {
     pub(crate) subject: Subject,
     pub(crate) history: VecDeque<GraphPoint>,
     pub(crate) latest: Option<Second>,
-    pub(crate) so_far: SoFar,
+    pub(crate) so_far: MeasuredTotals,
     pub(crate) judged: Option<Judged>,
     /// Machines of a fleet.
     pub(crate) agents: Vec<AgentNow>,
@@ -206,7 +206,7 @@ impl Model {
         }
         self.history.push_back(point);
         self.latest = Some(second.clone());
-        self.so_far = SoFar::of(total);
+        self.so_far = MeasuredTotals::of(total);
     }
 
     pub fn judged(&mut self, judged: Judged) {

@@ -100,16 +100,16 @@ impl FailIf {
     }
 
     /// Returns whether the figure is the CPU time of the server per call.
-    pub fn is_of_cpu(&self) -> bool {
+    pub fn is_cpu_time(&self) -> bool {
         self.figure == "cpu"
     }
 
     pub(super) fn margin(&self) -> Margin {
         let scale = if self.figure == "failures" { Scale::Points } else { Scale::Ratio };
-        Margin { scale, limit: self.limit, rises: self.limit >= 0.0 && !self.is_of_a_rate() }
+        Margin { scale, limit: self.limit, rises: self.limit >= 0.0 && !self.bounds_rate() }
     }
 
-    fn is_of_a_rate(&self) -> bool {
+    fn bounds_rate(&self) -> bool {
         RUN_FIGURES.iter().any(|(name, _, kind)| *name == self.figure && *kind == FigureKind::Rate)
     }
 
@@ -124,7 +124,7 @@ impl FailIf {
 
     /// Returns the figure of one run; NaN without it.
     pub(super) fn value(&self, run: &RunRecord) -> f64 {
-        if self.is_of_cpu() {
+        if self.is_cpu_time() {
             return cpu_per_call(run).unwrap_or(f64::NAN);
         }
         if self.figure == "p95" {
@@ -141,7 +141,7 @@ impl FailIf {
 
     /// Returns why this run has no such figure.
     pub(super) fn lacking(&self, run: &RunRecord) -> Option<String> {
-        if self.is_of_cpu() {
+        if self.is_cpu_time() {
             let why = "the CPU time of the server is unknown in a run".to_owned();
             return cpu_per_call(run).is_none().then_some(why);
         }

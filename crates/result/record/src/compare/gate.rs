@@ -124,7 +124,8 @@ impl Gate {
 
     /// Returns whether no further block changes the answer.
     pub fn is_over(&self) -> bool {
-        self.answer() != MarginAnswer::Undecided || self.bounds.iter().any(GateBound::is_hopeless)
+        self.answer() != MarginAnswer::Undecided
+            || self.bounds.iter().any(GateBound::lacks_first_figure)
     }
 
     /// Returns the outcome of the gate.
@@ -146,7 +147,7 @@ impl Gate {
             bounds,
             help: Vec::new(),
         };
-        let lacking = self.bounds.iter().any(GateBound::is_hopeless);
+        let lacking = self.bounds.iter().any(GateBound::lacks_first_figure);
         record.sentence = match lacking && answer == GateAnswer::Undecidable {
             true => "UNDECIDABLE: a bounded figure is missing in a run.".to_owned(),
             false => sentence(&record, end),
@@ -166,7 +167,7 @@ impl Gate {
             .filter_map(|one| one.lacking.as_ref())
             .map(|why| format!("{why}: give longer runs (-d) or a higher rate."))
             .collect();
-        if self.bounds.iter().any(GateBound::is_hopeless) {
+        if self.bounds.iter().any(GateBound::lacks_first_figure) {
             return help;
         }
         let undecided = || self.bounds.iter().filter(|one| one.answer == MarginAnswer::Undecided);
@@ -209,7 +210,7 @@ fn rounded_out(share: f64) -> f64 {
 
 impl GateBound {
     /// Returns whether a run lacks the figure before any block has counted.
-    fn is_hopeless(&self) -> bool {
+    fn lacks_first_figure(&self) -> bool {
         self.blocks == 0 && self.lacking.is_some()
     }
 
@@ -248,7 +249,7 @@ impl GateBound {
             text: String::new(),
         };
         record.text = match &self.lacking {
-            Some(why) if self.is_hopeless() => format!("{why}, so it cannot be judged"),
+            Some(why) if self.lacks_first_figure() => format!("{why}, so it cannot be judged"),
             _ => bound_sentence(&record),
         };
         record

@@ -59,7 +59,7 @@ fn flat(text: &str, scope: Scope) -> Option<Keys> {
     let mut keys = BTreeMap::new();
     walk("", &Value::Table(table), &mut keys);
     keys.retain(|key, _| !matches!(key.as_str(), "seed" | "measure.repeat"));
-    keys.retain(|key, _| scope == Scope::SameCalls || !is_of_the_calls(key));
+    keys.retain(|key, _| scope == Scope::SameCalls || !affects_calls(key));
     for (key, value) in &mut keys {
         if key == "url" || (key.starts_with("targets.") && key.ends_with(".url")) {
             *value = without_server(value);
@@ -69,7 +69,7 @@ fn flat(text: &str, scope: Scope) -> Option<Keys> {
 }
 
 /// Keys of the calls and their protocol. The rate of messages is the load of a WebSocket.
-fn is_of_the_calls(key: &str) -> bool {
+fn affects_calls(key: &str) -> bool {
     // plans with journeys have one URL, others one for each target
     key == "url"
         || (["targets.", "websocket.", "grpc."].iter().any(|table| key.starts_with(table))

@@ -56,7 +56,7 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
         steps.iter().filter(|step| !step.run.interrupted && !step.client_limited).collect();
     let mut causes: Vec<CauseRecord> = died.iter().map(|why| death(why)).collect();
     if !interrupted {
-        causes.extend(concluded_nothing(ramp).or_else(|| undecided_objectives(ramp)));
+        causes.extend(unusable_target_cause(ramp).or_else(|| undecided_objectives(ramp)));
     }
     if used.is_empty() && !interrupted {
         causes.extend(unusable(steps));
@@ -103,7 +103,7 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
 }
 
 /// Returns the cause for a target with too few usable steps, if there is one.
-fn concluded_nothing(ramp: &RampRecord) -> Option<CauseRecord> {
+fn unusable_target_cause(ramp: &RampRecord) -> Option<CauseRecord> {
     let targets = ramp.steps.iter().filter_map(|step| ramp.row_of(step)).max();
     let why = |row| {
         let own = ramp.steps_of(row).map(|step| (step.purpose, step.point()));

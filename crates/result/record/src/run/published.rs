@@ -431,5 +431,5 @@ pub(crate) fn known(figure: f64) -> Option<f64> {
 
 /// Returns the first call; `None` if only a connection was opened.
 fn first_call(report: &RunReport) -> Option<FirstCallRecord> {
-    report.first_call.as_ref().filter(|call| call.was_made()).map(FirstCallRecord::of)
+    report.first_call.as_ref().filter(|call| call.request_was_attempted()).map(FirstCallRecord::of)
 }

@@ -5,7 +5,7 @@ use crate::run::RunRecord;
 use crate::words::counted;
 use sample::{Environment, PathFacts};
 use std::net::IpAddr;
-use torture::beside::Felt;
+use torture::beside::LoadEffect;
 use torture::judge::Severity;
 use torture::result::RunResult;
 use torture::safety::Class;
@@ -42,7 +42,7 @@ pub struct Report {
 /// A background load during a torture.
 #[derive(Clone, Debug)]
 pub struct Beside {
-    pub felt: Felt,
+    pub felt: LoadEffect,
     /// The load's own measurement, from before the first case to after the last.
     pub run: RunRecord,
 }

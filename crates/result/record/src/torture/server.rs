@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use torture::result::{Meanwhile, ServerRow, ServerSeen};
+use torture::result::{ServerDuringCase, ServerRow, ServerSeen};
 use units::Nanos;
 
 /// States of sockets that no longer use resources of the server.
@@ -162,7 +162,7 @@ impl MomentRecord {
 }
 
 impl ServerCaseRecord {
-    pub(super) fn of(seen: &Meanwhile) -> ServerCaseRecord {
+    pub(super) fn of(seen: &ServerDuringCase) -> ServerCaseRecord {
         ServerCaseRecord {
             before: Some(StateRecord::of(&seen.before)),
             after: StateRecord::of(&seen.after),

@@ -45,7 +45,7 @@ fn sentence(messages: &MessagesRecord) -> String {
         show::count(messages.received),
         show::rate(messages.received_per_s)
     );
-    if messages.fan_out.is_none() && !messages.is_of_steps() {
+    if messages.fan_out.is_none() && !messages.belongs_to_steps() {
         text += &format!(", answers by {}", messages.expect);
     }
     for (count, what) in [
@@ -122,7 +122,7 @@ fn sockets(messages: &MessagesRecord) -> String {
         let count = show::count(close.count);
         text += &match close.by.as_str() {
             "client" if close.code == 1006 => format!("; {count} reset by the client"),
-            "client" if messages.is_of_steps() => {
+            "client" if messages.belongs_to_steps() => {
                 format!("; {count} closed by the client ({})", close.code)
             }
             "client" => format!("; {count} closed at the end ({})", close.code),

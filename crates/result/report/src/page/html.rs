@@ -42,7 +42,7 @@ fn bar(document: &Document) -> Bar {
             _ => None,
         });
         // an id is the short name of its part
-        let name = |id: &str| words::capitalised(&id.replace('-', " "));
+        let name = |id: &str| words::capitalized(&id.replace('-', " "));
         bar.places = headings.map(|one| (one.id, name(one.id))).collect();
     }
     bar
@@ -82,7 +82,7 @@ fn block(block: &Block, plots: &mut Plots) -> Markup {
         Block::Forest(one) => forest::figure(one),
         Block::Histogram(hist, rows) => histogram::table(hist, *rows),
         Block::Composition(one) => draw::composition(one),
-        Block::HowToLook => how_to_look(),
+        Block::HowToLook => chart_controls(),
         Block::Details(one) => details(one, plots),
         Block::Foot(text) => html! { footer { (text) } },
     }
@@ -218,7 +218,7 @@ fn facts(list: &FactList) -> Markup {
     html! {
         dl class="facts" {
             @for (label, words) in &list.rows {
-                @if !label.is_empty() { dt { (words::capitalised(label)) } }
+                @if !label.is_empty() { dt { (words::capitalized(label)) } }
                 dd { (inline(words)) }
             }
         }
@@ -245,7 +245,7 @@ fn finding(one: &Remedy) -> Markup {
 }
 
 /// Renders the pointer controls of the charts, shown if scripts run.
-fn how_to_look() -> Markup {
+fn chart_controls() -> Markup {
     html! {
         p class="note scripted-only" {
             "Drag across a chart to zoom, double-click to reset; click a name to hide its line."

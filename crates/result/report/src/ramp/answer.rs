@@ -103,7 +103,7 @@ pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
         return failing(axis, step);
     }
     if !axis.is_load() {
-        return along_the_path(report, row, curve);
+        return path_effect(report, row, curve);
     }
     let known = [
         ("Capacity", asked_for(report, row, curve)),
@@ -136,7 +136,7 @@ fn unusable_steps(report: &RampRecord, row: usize) -> Option<String> {
 
 /// Describes the effect of a path on the good responses of a constant load, from one end to the
 /// other.
-fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
+fn path_effect(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
     let axis = report.axis;
     let points: Vec<Point> = report.steps_of(row).map(RampStepRecord::point).collect();
     let levels = stats::curve::levels(&points);

@@ -6,7 +6,7 @@ use crate::blocks::{count_cell, findings, quantile_cell, verdict};
 use crate::run::charts::{Along, over_time};
 use crate::section::{
     Block, Column, DataTable, Details, Document, Forms, RowLook, TableCell, TableRow, Voice, Words,
-    heading, led, placed, say,
+    heading, placed, say, with_lead,
 };
 use crate::words::{self, counted, printable};
 use crate::{RunTimes, facts, run};
@@ -154,7 +154,7 @@ fn legend(report: &RampRecord, row: usize, limited: &[&RampStepRecord]) -> Vec<B
         let cause = step.run.verdict.causes.first();
         let why = cause.map_or_else(String::new, |cause| format!("{}: {}", cause.id, cause.text));
         let level = load(report.axis, step.level);
-        led("    ", Voice::Note, format!("{level}: {}", printable(&why, 300)))
+        with_lead("    ", Voice::Note, format!("{level}: {}", printable(&why, 300)))
     }));
     if limited.len() > CAUSES_MAX {
         legend.push(line(format!("    and {} more", limited.len() - CAUSES_MAX)));

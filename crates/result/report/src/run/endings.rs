@@ -91,7 +91,7 @@ fn outside<K: Copy + Ord>(counts: &[(K, u64)], keys: &[K]) -> u64 {
 /// Returns the calls that ended without a complete response: the others are counted by status.
 fn without_response(endings: &Endings) -> Vec<(FailureClass, u64)> {
     let failures = endings.failures.iter().copied();
-    failures.filter(|(class, _)| !class.is_of_response()).collect()
+    failures.filter(|(class, _)| !class.has_complete_response()).collect()
 }
 
 fn of_status(status: u16) -> StackedPart<'static> {

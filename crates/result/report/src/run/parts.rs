@@ -4,8 +4,8 @@ use super::done_sentence;
 use crate::page::text::layout::shortened;
 use crate::section::{
     Block, CellLook, Column, DataTable, Details, Document, Forms, LABEL, Mark, Mood, RowLook,
-    Spark, TableCell, TableRow, Tile, Voice, Words, aligned, facts as fact_list, heading, led,
-    placed, subheading,
+    Spark, TableCell, TableRow, Tile, Voice, Words, aligned, facts as fact_list, heading, placed,
+    subheading, with_lead,
 };
 use crate::words::{self, counted};
 use crate::{RunRecord, RunTimes, blocks, facts, figures};
@@ -30,7 +30,7 @@ pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
 }
 
 /// Renders target, load, first call and machine.
-pub(super) fn what_was_done(report: &RunRecord) -> [Block; 1] {
+pub(super) fn describe_setup(report: &RunRecord) -> [Block; 1] {
     let mut done = asked(report, usize::MAX);
     done.extend(report.path.iter().map(|path| ("Through", crate::path::asked(path))));
     done.extend(words::first_call(report).map(|first| ("First call", first)));
@@ -304,7 +304,7 @@ pub(super) fn failed_responses(document: &mut Document, forms: Forms, report: &R
         let lines: Vec<String> = lines.map(str::to_owned).collect();
         let short = lines.iter().filter(|line| !line.is_empty()).take(SAMPLE_LINES_MAX);
         let short = short.map(|line| format!("    {}", words::printable(line, 100)));
-        document.add(forms & Forms::TEXT, [led("  ", Voice::Plain, head.clone())]);
+        document.add(forms & Forms::TEXT, [with_lead("  ", Voice::Plain, head.clone())]);
         document.add(forms & Forms::TEXT, [Block::Lines(short.collect())]);
         let mut body = Document::default();
         body.add(Forms::PAGE, [Block::Code(lines.join("\n").trim_end().to_owned())]);
@@ -327,7 +327,7 @@ pub(crate) fn outcomes(document: &mut Document, forms: Forms, report: &RunRecord
     document.add(forms, [Block::Table(table.with([sum]))]);
     let kept = [("Warm-up", facts::warm_up(report)), ("Sessions", facts::sessions(report))];
     let kept = kept.into_iter().filter_map(|(label, text)| Some(format!("{label}: {}.", text?)));
-    document.add(forms, kept.map(|text| led("  ", Voice::Plain, text)));
+    document.add(forms, kept.map(|text| with_lead("  ", Voice::Plain, text)));
 }
 
 /// Failures by class with the blamed party, and responses by status.
@@ -349,7 +349,7 @@ pub(super) fn failure_classes(document: &mut Document, forms: Forms, report: &Ru
     let line = |failure: &record::run::FailureRecord| {
         let (class, count) = (failure.class, show::count(failure.count));
         let lead = format!("  {:<15}  {count:>width$}  {:<6}  ", class.id(), class.blame().id());
-        led(&lead, Voice::Plain, class.explain())
+        with_lead(&lead, Voice::Plain, class.explain())
     };
     document.add(forms & Forms::TEXT, [heading("Failures      class, count, blame")]);
     document.add(forms & Forms::TEXT, report.failures.iter().map(line));
@@ -392,7 +392,7 @@ pub(super) fn per_second(report: &RunRecord) -> Vec<Block> {
             counted(count, "call"),
             words::seconds(slowest)
         );
-        blocks.push(led("  ", Voice::Plain, text));
+        blocks.push(with_lead("  ", Voice::Plain, text));
     }
     blocks
 }

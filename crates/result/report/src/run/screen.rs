@@ -5,7 +5,7 @@ use super::{begun, parts, tables};
 use crate::blocks::{conduct, verdict};
 use crate::page::text::layout::Page;
 use crate::page::text::{self, LINES, Style, picture};
-use crate::section::{Block, Document, Forms, Voice, facts as fact_list, heading, led};
+use crate::section::{Block, Document, Forms, Voice, facts as fact_list, heading, with_lead};
 use crate::words::counted;
 use crate::{RunRecord, RunTimes, facts, words};
 use record::run::JourneyRecord;
@@ -254,11 +254,11 @@ fn findings(report: &RunRecord, detail: Detail) -> Document {
             SCREEN,
             [match finding.evidence == *sentence {
                 true => Block::Lines(vec![format!("  {named}")]),
-                false => led("  ", Voice::Plain, format!("{named}: {}", finding.evidence)),
+                false => with_lead("  ", Voice::Plain, format!("{named}: {}", finding.evidence)),
             }],
         );
         if index < advised {
-            document.add(SCREEN, [led("    try: ", Voice::Plain, finding.advice.as_str())]);
+            document.add(SCREEN, [with_lead("    try: ", Voice::Plain, finding.advice.as_str())]);
         }
     }
     document

@@ -3,7 +3,7 @@
 use crate::blocks::{count_cell, longest_cell, quantile, quantile_cell};
 use crate::section::{
     Block, CellLook, Column, ColumnKind, DataTable, Document, Forms, Inline, RowLook, TableCell,
-    TableRow, Voice, Words, heading, led, say, subheading,
+    TableRow, Voice, Words, heading, say, subheading, with_lead,
 };
 use crate::{Headline, RunRecord, RunTimes, facts, figures, words};
 use record::run::{MetricRecord, RunHist, StepStreamsRecord, UrlRecord};
@@ -80,10 +80,10 @@ pub(crate) fn times(document: &mut Document, forms: Forms, report: &RunRecord, a
         show::count(report.outcomes.succeeded),
         show::count(report.outcomes.timed_out)
     );
-    document.add(forms, [led("  ", Voice::Note, legend)]);
+    document.add(forms, [with_lead("  ", Voice::Note, legend)]);
     if in_doubt {
         let text = "Lateness: upper bound of client delay in the response time.";
-        document.add(forms, [led("  ", Voice::Note, text)]);
+        document.add(forms, [with_lead("  ", Voice::Note, text)]);
     }
     document.add(forms, marks(&all.response));
 }
@@ -96,7 +96,7 @@ fn marks(hist: &Hist) -> Option<Block> {
         "~ fewer samples than the quantile needs ({name}: {})",
         show::count(samples_needed(*quantile))
     );
-    Some(led("  ", Voice::Note, text))
+    Some(with_lead("  ", Voice::Note, text))
 }
 
 fn part(row: TableRow) -> TableRow {
@@ -159,7 +159,7 @@ pub(super) fn spectrum(report: &RunRecord, all: &RunTimes) -> [Block; 3] {
     });
     let table = DataTable::new(["", "response", "from", "to", "service", "calls above"]);
     let note = "From and to: the 95 % interval, corrected for calls that depend on each other.";
-    [heading("Quantiles"), Block::Table(table.with(rows)), led("  ", Voice::Note, note)]
+    [heading("Quantiles"), Block::Table(table.with(rows)), with_lead("  ", Voice::Note, note)]
 }
 
 /// Renders the parts of service time, and the server's own timings.
@@ -174,7 +174,7 @@ pub(super) fn phases(document: &mut Document, forms: Forms, report: &RunRecord) 
     let malformed = report.server_timings.server_timing_malformed;
     if malformed > 0 {
         let text = format!("Server-Timing: {} malformed.", show::count(malformed));
-        document.add(forms, [led("  ", Voice::Note, text)]);
+        document.add(forms, [with_lead("  ", Voice::Note, text)]);
     }
 }
 
@@ -183,7 +183,7 @@ pub(super) fn streams(document: &mut Document, forms: Forms, report: &RunRecord)
     let table = parts_table("Streams", "Streams of events", &facts::streams::times(report));
     let note = "The time to the first event counts from the instant a call was due. Events that one read \
                 brought have no time between them; a stream that timed out has its last wait counted.";
-    let note = table.as_ref().map(|_| led("  ", Voice::Note, note));
+    let note = table.as_ref().map(|_| with_lead("  ", Voice::Note, note));
     document.add(forms, table);
     document.add(forms & Forms::PAGE, note);
 }
@@ -265,7 +265,7 @@ pub(super) fn across_runs(document: &mut Document, forms: Forms, report: &RunRec
     let table = DataTable::new(["", "mean", "from", "to", "±"]).narrow();
     document.add(forms, [Block::Table(table.named("Across runs", "Across runs").with(rows))]);
     let note = "From and to: the 95 % interval of the mean (Student's t).";
-    document.add(forms, all.then(|| led("  ", Voice::Note, note)));
+    document.add(forms, all.then(|| with_lead("  ", Voice::Note, note)));
 }
 
 const ACROSS_MOST: [&str; 4] = ["throughput", "failures", "p50", "p99"];
@@ -401,7 +401,7 @@ pub(super) fn scenarios(document: &mut Document, forms: Forms, report: &RunRecor
     let table = ended_table(("Per scenario", "By scenario"), "scenario", columns, rows);
     document.add(forms, (!all.is_empty()).then_some(Block::Table(table)));
     let load = |row: &record::run::ScenarioRecord| {
-        led("  ", Voice::Plain, format!("{}: {}", name(row), row.load))
+        with_lead("  ", Voice::Plain, format!("{}: {}", name(row), row.load))
     };
     document.add(forms, all.iter().map(load));
 }
@@ -425,7 +425,7 @@ pub(super) fn journeys(document: &mut Document, forms: Forms, report: &RunRecord
         return;
     }
     document.add(forms, [subheading("Notes")]);
-    let describe = |text: String| led("  ", Voice::Plain, text);
+    let describe = |text: String| with_lead("  ", Voice::Plain, text);
     let note = |(name, text): &(String, String)| {
         describe(format!("{}: {text}", words::printable(name, 100)))
     };
@@ -441,7 +441,7 @@ pub(super) fn not_imported(document: &mut Document, forms: Forms, report: &RunRe
         return;
     }
     document.add(forms, [subheading("Not imported")]);
-    let describe = |text: String| led("  ", Voice::Plain, text);
+    let describe = |text: String| with_lead("  ", Voice::Plain, text);
     document.add(forms, all.iter().take(NOTES_MAX).map(|one| describe(words::printable(one, 300))));
     let more = all.len().saturating_sub(NOTES_MAX);
     document.add(forms, (more > 0).then(|| describe(format!("{more} more in the plan"))));
@@ -452,7 +452,7 @@ pub(super) fn first_notes(document: &mut Document, forms: Forms, report: &RunRec
     let Some(journeys) = &report.journeys else { return };
     let notes = journeys.notes();
     let note = |(name, text): &(String, String)| {
-        led("  ", Voice::Plain, format!("{}: {text}", words::printable(name, 100)))
+        with_lead("  ", Voice::Plain, format!("{}: {text}", words::printable(name, 100)))
     };
     if !notes.is_empty() {
         document.add(forms, [subheading("Notes")]);

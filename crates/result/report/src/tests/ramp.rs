@@ -48,7 +48,7 @@ fn missed(report: &RampReport) -> bool {
 }
 
 /// Returns a ramp without any measurement.
-fn barren() -> RampRecord {
+fn ramp_without_measurement() -> RampRecord {
     let mut report = ramp(&["http://127.0.0.1:2020/work"]);
     report.steps.retain(|step| step.point.client_limited);
     report.curves = vec![Curve::default()];
@@ -154,7 +154,7 @@ fn no_line_is_wider_than_the_page() {
     let hostile =
         "\u{1b}[31m<script>alert(1)</script>\u{202e}aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     let two = [ramp(&["one"]), ramp(&[hostile, "b"])].map(|report| RampRecord::of(&report));
-    for report in two.into_iter().chain([barren()]) {
+    for report in two.into_iter().chain([ramp_without_measurement()]) {
         for unicode in [true, false] {
             let text = crate::ramp::text(&report, Style { unicode, ..PLAIN });
             for line in text.lines() {
@@ -171,7 +171,7 @@ fn every_ramp_keeps_the_schema() {
     for report in [ramp(&["one"]), ramp(&["one", "two"])] {
         assert_eq!(errors(&document(&report)), "");
     }
-    assert_eq!(errors(&published(&barren())), "");
+    assert_eq!(errors(&published(&ramp_without_measurement())), "");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn the_verdict_is_that_of_the_steps_that_were_used() {
         (interrupted.state, interrupted.causes[0].id),
         (State::Degraded, CauseId::Interrupted)
     );
-    let barren = barren();
+    let barren = ramp_without_measurement();
     assert_eq!(barren.verdict.state, State::Invalid);
     assert_eq!(barren.verdict.causes[0].id, CauseId::NotOffered);
 }

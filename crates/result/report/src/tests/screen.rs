@@ -231,7 +231,7 @@ fn a_failed_first_call_has_a_fix() {
     let mut report = fixtures::valid();
     report.first_call = Some(crate::FirstCall {
         failure: Some((sample::FailureClass::Tls, "received fatal alert".to_owned())),
-        way_out: Some("Give --cert FILE.".to_owned()),
+        fix_text: Some("Give --cert FILE.".to_owned()),
         ..crate::FirstCall::default()
     });
     let shown = text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,6 +1,6 @@
 //! A torture report in its formats.
 
-use super::tortures::{accompanied, case, lost, mixed, pressed, watched};
+use super::tortures::{case, lost, mixed, pressed, report_with_load, watched};
 use super::{fits_its_schema, validator_of};
 use crate::Style;
 use crate::torture::{DryRun, Report, dry_run, explain, json, junit, list, text};
@@ -57,14 +57,14 @@ fn an_unobserved_recovery_is_unknown() {
 #[test]
 fn the_background_load_is_reported() {
     let style = Style { unicode: true, ..Style::default() };
-    let whole = text(&accompanied().record(), style);
+    let whole = text(&report_with_load().record(), style);
     let start = whole.find("Background load").unwrap();
     let end = whole.find("Responses to random data").unwrap();
     insta::assert_snapshot!("torture_text_of_good_users", &whole[start..end]);
     assert!(!text(&mixed().record(), style).contains("Background load"));
-    let page = crate::torture::html(&accompanied().record());
+    let page = crate::torture::html(&report_with_load().record());
     assert!(page.contains("Background load") && page.contains("Too many"), "{page}");
-    let document = read(&json(&accompanied().record())).unwrap();
+    let document = read(&json(&report_with_load().record())).unwrap();
     let beside = document.beside.unwrap();
     assert_eq!(beside.run.schema, "loadstone.run/1");
     assert_eq!(
@@ -144,7 +144,7 @@ fn conduit_peer() -> conduit::Peer {
 
 #[test]
 fn the_json_keeps_its_schema() {
-    for report in [mixed(), lost(), pressed(), accompanied(), watched()] {
+    for report in [mixed(), lost(), pressed(), report_with_load(), watched()] {
         fits_its_schema("torture", &json(&report.record()));
     }
     let validator = validator_of("torture");
@@ -226,7 +226,7 @@ fn the_xml_is_well_formed_and_its_counts_are_correct() {
 /// The written document is parsed, and written again identically.
 #[test]
 fn the_json_is_parsed_back() {
-    for report in [mixed(), lost(), pressed(), accompanied(), watched()] {
+    for report in [mixed(), lost(), pressed(), report_with_load(), watched()] {
         let written = json(&report.record());
         let again = serde_json::to_string_pretty(&read(&written).unwrap()).unwrap();
         assert_eq!(again + "\n", written);

@@ -4,13 +4,13 @@ use crate::RunRecord;
 use crate::torture::{Beside, Report};
 use sample::{Death, Ending, Environment, Process, ServerState};
 use std::collections::BTreeMap;
-use torture::beside::{CaseFelt, Felt, Interval};
+use torture::beside::{CaseFelt, Interval, LoadEffect};
 use torture::case::Case;
 use torture::catalogue;
 use torture::judge::{Judgement, Plain, Severity, TestOutcome};
 use torture::result::{
-    Baseline, CaseResult, ExchangeResult, Habits, Health, Meanwhile, Measure, Probe, ProbeKind,
-    RunResult, Seen, ServerRow, ServerSeen, Unit,
+    Baseline, CaseResult, ExchangeResult, Habits, Health, Measure, Probe, ProbeKind, RunResult,
+    Seen, ServerDuringCase, ServerRow, ServerSeen, Unit,
 };
 use torture::safety::Class;
 use units::Nanos;
@@ -88,7 +88,7 @@ pub(super) fn lost() -> Report {
 }
 
 /// Returns a case that need not be in the catalog.
-fn made_up(id: &str, title: &str, outcome: TestOutcome) -> CaseResult {
+fn synthetic_case(id: &str, title: &str, outcome: TestOutcome) -> CaseResult {
     let mut case = case("S-07");
     (case.id, case.title) = (id.into(), title.into());
     case.reference = "RFC 9110 section 15.5.9".into();
@@ -103,7 +103,7 @@ fn measure(what: &str, (low, high): (Option<f64>, Option<f64>), unit: Unit, note
 /// Returns the report of a prefork server of 4 workers without a timeout: slow heads deny service.
 pub(super) fn pressed() -> Report {
     let mut report = mixed();
-    let mut slow = made_up("W-10", "half heads, many at once", TestOutcome::Denied);
+    let mut slow = synthetic_case("W-10", "half heads, many at once", TestOutcome::Denied);
     slow.notes =
         vec!["new connections were not served, the kept one was: no worker was free".into()];
     slow.health = Some(Health {
@@ -122,7 +122,7 @@ pub(super) fn pressed() -> Report {
     });
     let slots = (Some(4.0), Some(4.0));
     slow.measures.push(measure("slots", slots, Unit::Connections, "half heads held at once"));
-    let mut held = made_up("C-03", "request and reset", TestOutcome::Held);
+    let mut held = synthetic_case("C-03", "request and reset", TestOutcome::Held);
     held.health = Some(Health {
         correct: 1.0,
         probes: 60,
@@ -132,14 +132,14 @@ pub(super) fn pressed() -> Report {
         armed: 100,
         ..Health::default()
     });
-    let mut unread = made_up("W-02", "a head that never ends", TestOutcome::Unbounded);
+    let mut unread = synthetic_case("W-02", "a head that never ends", TestOutcome::Unbounded);
     unread.measures.push(measure(
         "half a head",
         (Some(180.0), None),
         Unit::Seconds,
         "none within 180 s",
     ));
-    let mut line = made_up("L-01", "length of the request target", TestOutcome::Pass);
+    let mut line = synthetic_case("L-01", "length of the request target", TestOutcome::Pass);
     let ends = (Some(8_190.0), Some(8_191.0));
     line.measures.push(measure("request line", ends, Unit::Bytes, "414; counted without its CRLF"));
     report.result.cases.extend([slow, held, unread, line]);
@@ -157,7 +157,7 @@ pub(super) fn pressed() -> Report {
 
 /// Returns [`mixed`] with a load that lost calls in one case, sent none in another and was not
 /// affected by a third.
-pub(super) fn accompanied() -> Report {
+pub(super) fn report_with_load() -> Report {
     let during = |due, lost, slowest| Interval {
         due,
         lost,
@@ -172,7 +172,7 @@ pub(super) fn accompanied() -> Report {
         felt("S-07", during(40, 40, 0), None),
         felt("S-08", during(40, 0, 1_000), Some(Nanos::ZERO)),
     ];
-    let felt = Felt { base: during(200, 0, 1_000), cases, left_out: 12 };
+    let felt = LoadEffect { base: during(200, 0, 1_000), cases, left_out: 12 };
     let beside = Beside {
         felt,
         run: RunRecord::of(&super::fixtures::whole(super::curves::held(100.0, 500.0, 1))),
@@ -217,7 +217,7 @@ pub(super) fn watched() -> Report {
     for (n, (id, deaths)) in all.into_iter().enumerate() {
         let case = report.result.cases.iter_mut().find(|case| case.case.id == id).unwrap();
         let (before, after) = (states[n].clone(), states[n + 1].clone());
-        case.server = Some(Meanwhile { before, after, deaths });
+        case.server = Some(ServerDuringCase { before, after, deaths });
     }
     let row = |(n, state): (usize, ServerState)| ServerRow {
         at: Nanos::from_secs(n as u64 * 60),

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::page;
-use crate::section::{Block, Column, DataTable, Document, Forms, Voice, led, say};
+use crate::section::{Block, Column, DataTable, Document, Forms, Voice, say, with_lead};
 use crate::words::counted;
 use record::torture::ShrunkRecord;
 use record::torture::rejudged::{ConversationRecord, RejudgedRecord};
@@ -100,7 +100,7 @@ fn rejudged(row: &ConversationRecord) -> Option<Block> {
     };
     let lead = format!("  {} {}  ", row.case, words::safe(&row.name));
     let outcomes = format!("{} → {}", row.then.id(), now.id());
-    Some(led(&lead, Voice::Plain, format!("{outcomes}: {}{versions}", words::safe(why))))
+    Some(with_lead(&lead, Voice::Plain, format!("{outcomes}: {}{versions}", words::safe(why))))
 }
 
 /// Returns the shrunk failures as text with a final line feed; `folders` are their names.
@@ -112,7 +112,7 @@ pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
             None => "it no longer fails, or the budget was too small".to_owned(),
         };
         let lead = format!("{}  ", words::safe(folder));
-        document.add(Forms::TEXT, [led(&lead, Voice::Plain, message)]);
+        document.add(Forms::TEXT, [with_lead(&lead, Voice::Plain, message)]);
     }
     let mut buckets: Vec<String> = found.iter().flatten().map(Shrunk::bucket).collect();
     let all = buckets.len() as u64;

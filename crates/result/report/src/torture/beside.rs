@@ -1,7 +1,7 @@
 //! Effect on the background load: a row for each case that affected it.
 
 use super::words;
-use crate::section::{Block, DataTable, Document, Forms, Voice, heading, led};
+use crate::section::{Block, DataTable, Document, Forms, Voice, heading, with_lead};
 use crate::words::{counted, seconds as time};
 use record::torture::{LoadRecord, LoadedCase, TortureRecord};
 use units::show;
@@ -9,14 +9,14 @@ use units::show;
 pub(super) fn load(document: &mut Document, record: &TortureRecord) {
     let Some(load) = &record.beside else { return };
     let forms = Forms::LONG | Forms::PAGE;
-    let what = led("  ", Voice::Plain, words::safe(&head(load)));
+    let what = with_lead("  ", Voice::Plain, words::safe(&head(load)));
     document.add(forms, [heading("Background load"), what]);
     let rows: Vec<Vec<String>> = load.cases.iter().filter(|case| case.felt).map(cells).collect();
     if !rows.is_empty() {
         let heads = ["", "due", "answered", "lost", "p50", "p99", "max", "recovery"];
         document.add(forms, [Block::Table(DataTable::new(heads).with(rows))]);
     }
-    document.add(forms, without_impact(load).map(|text| led("  ", Voice::Note, text)));
+    document.add(forms, without_impact(load).map(|text| with_lead("  ", Voice::Note, text)));
 }
 
 /// Describes the load, and its results before the first case.

@@ -3,7 +3,7 @@
 use super::words;
 use crate::Style;
 use crate::page;
-use crate::section::{Block, Document, Forms, Voice, aligned, led, say};
+use crate::section::{Block, Document, Forms, Voice, aligned, say, with_lead};
 use crate::words::counted;
 use record::torture::chain::{ChainRecord, ChainRequestRecord};
 
@@ -18,7 +18,7 @@ pub fn chain_text(record: &ChainRecord, quiet: bool) -> String {
 fn document(record: &ChainRecord) -> Document {
     let mut document = Document::default();
     let mut add =
-        |lead: &str, text: String| document.add(Forms::TEXT, [led(lead, Voice::Plain, text)]);
+        |lead: &str, text: String| document.add(Forms::TEXT, [with_lead(lead, Voice::Plain, text)]);
     let over = if record.http == "2" { " over HTTP/2" } else { "" };
     let (front, class) = (words::safe(&record.front), record.class.id());
     add("", format!("Chain behind {front}{over} ({class})"));

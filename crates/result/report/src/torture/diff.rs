@@ -3,7 +3,8 @@
 use crate::Style;
 use crate::page;
 use crate::section::{
-    Block, Caution, Column, DataTable, Document, Forms, Voice, aligned, heading, led, say, title,
+    Block, Caution, Column, DataTable, Document, Forms, Voice, aligned, heading, say, title,
+    with_lead,
 };
 use crate::torture::words::{found, measure, safe};
 use crate::words::counted;
@@ -31,7 +32,7 @@ fn document(diff: &DiffRecord) -> Document {
     document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
     for caution in &diff.cautions {
         let text = safe(caution);
-        document.add(Forms::TEXT, [led("Caution: ", Voice::Plain, text.as_str())]);
+        document.add(Forms::TEXT, [with_lead("Caution: ", Voice::Plain, text.as_str())]);
         document.add(Forms::MARKDOWN, [Block::Caution(Caution { word: "", text })]);
     }
     changes(&mut document, diff);

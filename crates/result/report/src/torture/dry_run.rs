@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::page;
-use crate::section::{Block, Document, Forms, Voice, led, say};
+use crate::section::{Block, Document, Forms, Voice, say, with_lead};
 use campaign::{Settings, TestTarget, span_of_run, worst};
 use dialogue::governor::{Bounds, Spent};
 use std::net::IpAddr;
@@ -30,7 +30,8 @@ pub fn dry_run(plan: &DryRun<'_>) -> String {
     document.add(Forms::TEXT, [say(Voice::Plain, what), Block::Gap]);
     document.add(Forms::TEXT, target(plan));
     document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, "Limits:")]);
-    let bound = |(name, value): (&str, String)| led(&format!("  {name:<26} "), Voice::Plain, value);
+    let bound =
+        |(name, value): (&str, String)| with_lead(&format!("  {name:<26} "), Voice::Plain, value);
     document.add(Forms::TEXT, torture::safety::bounds::rows(plan.bounds).into_iter().map(bound));
     let most = "At most, if every attempt fails:";
     document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, most), Block::Gap]);
@@ -50,7 +51,7 @@ fn target(plan: &DryRun<'_>) -> Vec<Block> {
     let DryRun { report, target, wanting, .. } = *plan;
     let mut lines = Vec::new();
     let mut add = |label: &str, value: &str| {
-        lines.push(led(&format!("  {label:<13}"), Voice::Plain, value));
+        lines.push(with_lead(&format!("  {label:<13}"), Voice::Plain, value));
     };
     for address in &report.addresses {
         let address: IpAddr = *address;
@@ -69,19 +70,19 @@ fn target(plan: &DryRun<'_>) -> Vec<Block> {
 fn amounts(plan: &DryRun<'_>) -> Vec<Block> {
     let [connections, requests, bytes] = ["connections", "requests", "bytes"];
     let head = format!("  {:<6} {connections:>11} {requests:>11} {bytes:>12}", "case");
-    let mut lines = vec![led(&head, Voice::Plain, "")];
+    let mut lines = vec![with_lead(&head, Voice::Plain, "")];
     let mut all = Spent::default();
     for (case, skipped) in plan.cases {
         if let Some(why) = skipped {
             let lead = format!("  {:<6} skipped: ", case.id);
-            lines.push(led(&lead, Voice::Plain, why.as_str()));
+            lines.push(with_lead(&lead, Voice::Plain, why.as_str()));
             continue;
         }
         let most = worst(case, plan.target, plan.settings, plan.bounds);
         all = sum(all, most);
-        lines.push(led(&row(&case.id, most), Voice::Plain, case.title.as_str()));
+        lines.push(with_lead(&row(&case.id, most), Voice::Plain, case.title.as_str()));
     }
-    lines.push(led(&row("all", all), Voice::Plain, ""));
+    lines.push(with_lead(&row("all", all), Voice::Plain, ""));
     lines
 }
 

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::page;
-use crate::section::{Block, Document, Forms, Voice, aligned, led, say};
+use crate::section::{Block, Document, Forms, Voice, aligned, say, with_lead};
 use crate::words::counted;
 use dialogue::packets::PacketStep;
 use torture::case::{Answers, Case, Exchange, Family, Need, PACKETS, Parameter, ScriptStep};
@@ -21,7 +21,7 @@ pub fn list(cases: &[Case]) -> String {
             (None, None) => format!(" ({})", counted(case.exchanges.len() as u64, "exchange")),
         };
         let lead = format!("{:<5} {:<8} ", case.id, case.level.id());
-        led(&lead, Voice::Plain, format!("{}{amount}", case.title))
+        with_lead(&lead, Voice::Plain, format!("{}{amount}", case.title))
     };
     let mut document = Document::default();
     document.add(Forms::TEXT, cases.iter().map(line));
@@ -34,8 +34,10 @@ pub fn explain(case: &Case) -> String {
     document.add(Forms::TEXT, [say(Voice::Plain, format!("{} · {}", case.id, case.title))]);
     document.add(Forms::TEXT, [aligned(2, 9, about(case))]);
     for exchange in &case.exchanges {
-        let steps = exchange.steps.iter().map(|step| led("    ", Voice::Plain, step_text(step)));
-        document.add(Forms::TEXT, [Block::Gap, led("  ", Voice::Plain, exchange.name.as_str())]);
+        let steps =
+            exchange.steps.iter().map(|step| with_lead("    ", Voice::Plain, step_text(step)));
+        document
+            .add(Forms::TEXT, [Block::Gap, with_lead("  ", Voice::Plain, exchange.name.as_str())]);
         document.add(Forms::TEXT, steps);
         document.add(Forms::TEXT, [aligned(4, 7, right(exchange))]);
     }
@@ -60,7 +62,7 @@ pub fn severities() -> String {
         }
         let lead = format!("  {:<8} ", row.rated.severity.id());
         let message = format!("{}: {}", row.sent.text(), row.rated.reason);
-        document.add(Forms::TEXT, [led(&lead, Voice::Plain, message)]);
+        document.add(Forms::TEXT, [with_lead(&lead, Voice::Plain, message)]);
     }
     page::text::whole(&document)
 }

@@ -3,8 +3,8 @@
 
 use super::{badge, named, send, words};
 use crate::section::{
-    Block, DataTable, Details, Document, Forms, Inline, Sentence, Voice, Words, aligned, led,
-    placed, say,
+    Block, DataTable, Details, Document, Forms, Inline, Sentence, Voice, Words, aligned, placed,
+    say, with_lead,
 };
 use crate::words::{counted, printable, sentence};
 use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
@@ -225,7 +225,10 @@ fn repeated<'a>(
     if let Some((id, _)) = before {
         let count = counted(these.others.len() as u64 + 1, "exchange");
         let all = names(std::iter::once(these.example).chain(these.others.iter().copied()));
-        body.add(Forms::TEXT, [led("  ", Voice::Plain, format!("{count} as in {id}: {all}"))]);
+        body.add(
+            Forms::TEXT,
+            [with_lead("  ", Voice::Plain, format!("{count} as in {id}: {all}"))],
+        );
         return;
     }
     body.add(Forms::TEXT, exchange(record, case, these.example, &these.others));
@@ -281,7 +284,7 @@ fn exchange(
     if let Some(folder) = record.kept_folder(&case.id, &one.name) {
         add("replay", command(format!("loadstone torture replay {}", send::word(folder))));
     }
-    [led("  ", Voice::Head, name), labelled(facts)]
+    [with_lead("  ", Voice::Head, name), labelled(facts)]
 }
 
 /// Returns the first response, and in text the first line of each further one.

@@ -15,7 +15,7 @@ pub fn junit(record: &TortureRecord) -> String {
         ending,
     };
     let untested = |why| case("the server is tested".to_owned(), None, CaseEnding::Unknown(why));
-    let mut cases: Vec<TestCase> = nothing_tested(record).map(untested).into_iter().collect();
+    let mut cases: Vec<TestCase> = untested_reason(record).map(untested).into_iter().collect();
     cases.extend(record.cases.iter().map(|one| {
         case(format!("{} {}", one.id, one.title), Some(one.elapsed_s), ending(record, one))
     }));
@@ -29,7 +29,7 @@ pub fn junit(record: &TortureRecord) -> String {
 }
 
 /// Returns why no case was run, if so: a build server must not show that in green.
-fn nothing_tested(record: &TortureRecord) -> Option<String> {
+fn untested_reason(record: &TortureRecord) -> Option<String> {
     if record.is_conclusive() {
         return None;
     }

@@ -6,7 +6,7 @@ use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Range, Tone, Values,
 };
 use crate::section::{
-    Block, Column, DataTable, Document, Forms, TableCell, Voice, Words, led, placed, say,
+    Block, Column, DataTable, Document, Forms, TableCell, Voice, Words, placed, say, with_lead,
 };
 use record::torture::{CaseRecord, ProbeRecord, TortureRecord};
 use torture::judge::TestOutcome;
@@ -27,7 +27,7 @@ pub(super) fn pressure(document: &mut Document, record: &TortureRecord) {
     };
     document.add(forms, [placed("felt", "Well-behaved clients under load")]);
     let before = record.baseline.as_ref().map(|base| format!("Before: {}.", words::baseline(base)));
-    document.add(forms, before.map(|text| led("  ", Voice::Plain, text)));
+    document.add(forms, before.map(|text| with_lead("  ", Voice::Plain, text)));
     if let Some(chart) = chart {
         let note = "Where several probes share a position, the slowest is drawn; a lost probe is \
             drawn at its timeout. Bands mark the running cases. Probes are sent before the first \
@@ -156,7 +156,7 @@ fn bands(result: &TortureRecord, probes: &[&ProbeRecord]) -> Vec<Range> {
         match found.map(|one| one.outcome) {
             Some(bad) if bad.is_finding() => Tone::Red,
             Some(TestOutcome::Advisory | TestOutcome::Shed) => Tone::Orange,
-            Some(well) if well.is_well() => Tone::Green,
+            Some(well) if well.is_favorable() => Tone::Green,
             _ => Tone::Soft,
         }
     };

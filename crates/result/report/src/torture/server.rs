@@ -5,7 +5,7 @@ use super::words;
 use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
 };
-use crate::section::{Block, DataTable, Document, Forms, Voice, aligned, led, placed, say};
+use crate::section::{Block, DataTable, Document, Forms, Voice, aligned, placed, say, with_lead};
 use crate::words::counted;
 use record::torture::{
     CaseRecord, DeathRecord, MomentRecord, ServerCaseRecord, ServerRecord, StateRecord,
@@ -26,7 +26,7 @@ const MEBIBYTE: f64 = 1_048_576.0;
 pub(super) fn server(document: &mut Document, record: &TortureRecord) {
     let Some(server) = &record.server else { return };
     let forms = Forms::LONG | Forms::PAGE;
-    let processes = led("  ", Voice::Plain, head(server));
+    let processes = with_lead("  ", Voice::Plain, head(server));
     document.add(forms, [placed("server", "The server during the torture"), processes]);
     document.add(Forms::PAGE, charts(&server.series).into_iter().map(Block::from));
     let heads = ["", "memory", "descriptors", "threads", "connections", "CPU"];
@@ -60,7 +60,7 @@ fn changed(before: u64, after: u64, least: u64) -> bool {
     by >= least && by as f64 > before as f64 * CHANGED
 }
 
-fn is_worth_a_row(before: &StateRecord, seen: &ServerCaseRecord) -> bool {
+fn deserves_row(before: &StateRecord, seen: &ServerCaseRecord) -> bool {
     let after = &seen.after;
     seen.deaths.iter().any(DeathRecord::is_loss)
         || changed(before.descriptors, after.descriptors, DESCRIPTORS_CHANGED)
@@ -111,7 +111,7 @@ fn rows(record: &TortureRecord, server: &ServerRecord) -> Vec<Vec<String>> {
     let changed = observed(record).into_iter().filter_map(|(case, before, seen)| {
         let spent = seen.after.cpu_since(before);
         let row = || cells(format!("after {}", case.id), &seen.after, spent);
-        is_worth_a_row(before, seen).then(row)
+        deserves_row(before, seen).then(row)
     });
     rows.extend(changed.take(ROWS_MAX));
     let spent = server.after.cpu_since(&server.before);

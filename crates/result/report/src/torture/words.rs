@@ -2,7 +2,7 @@
 
 use crate::section::{Block, Voice, say};
 pub(crate) use crate::words::safe;
-use crate::words::{capitalised, counted, figure, seconds};
+use crate::words::{capitalized, counted, figure, seconds};
 pub(crate) use record::torture::found;
 use record::torture::{
     BaselineRecord, BoundaryRecord, CaseRecord, HealthRecord, LimitRecord, Recovery, ShrunkRecord,
@@ -110,7 +110,7 @@ pub(crate) fn groups(result: &TortureRecord) -> Vec<CaseGroup<'_>> {
 pub(crate) fn summary(result: &TortureRecord) -> String {
     let verdict = match result.is_tested() {
         true => {
-            let found = capitalised(&found(result.findings, result.tested_count()));
+            let found = capitalized(&found(result.findings, result.tested_count()));
             let each = |(severity, count): &(Severity, u64)| format!("{count} {}", severity.id());
             let grave: Vec<String> = result.by_severity().iter().map(each).collect();
             match grave.is_empty() {

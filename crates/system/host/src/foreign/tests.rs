@@ -110,7 +110,7 @@ fn a_reused_process_number_hides_nothing() {
 #[test]
 fn a_circle_of_parents_inherits_nothing() {
     let before = census(0, 0, &[(1, process(2, "a", 5, 0)), (2, process(1, "b", 5, 0))]);
-    assert!(!is_inherited(1, &before, &Census::default(), &BTreeSet::from([1, 2])));
+    assert!(!is_counted_by_ancestor(1, &before, &Census::default(), &BTreeSet::from([1, 2])));
 }
 
 #[test]

@@ -137,7 +137,7 @@ impl BatchRing {
     /// Memory that the entry points to must stay unchanged until the request is done, or the ring
     /// is broken.
     #[inline]
-    pub unsafe fn push_to_stay(&mut self, entry: Entry, number: u64) -> bool {
+    pub unsafe fn push_multishot(&mut self, entry: Entry, number: u64) -> bool {
         // SAFETY: guaranteed by the caller
         let pushed = unsafe {
             self.ring.submission().push(&entry.user_data(BatchRing::kept_as(number))).is_ok()
@@ -328,7 +328,7 @@ mod tests {
         let read = |ring: &mut BatchRing| {
             let entry = opcode::ReadMulti::new(Fd(ours.as_raw_fd()), 0, 0).build();
             // SAFETY: it points to nothing
-            unsafe { ring.push_to_stay(entry, 7) }
+            unsafe { ring.push_multishot(entry, 7) }
         };
         ring.buffers_mut().post(0);
         ring.buffers_mut().post(1);

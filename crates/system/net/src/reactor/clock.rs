@@ -14,7 +14,7 @@ pub fn instant() -> std::time::Instant {
 }
 
 /// Asks the kernel to wake this thread on time: the usual timer slack of 50 µs becomes 1 ns.
-pub fn sharpen_timers() {
+pub fn minimize_timer_slack() {
     if let Some(one) = std::num::NonZeroU64::new(1) {
         // refused only by a seccomp filter; then sleeping is less sharp and slip shows it
         rustix::thread::set_current_timer_slack(Some(one)).ok();

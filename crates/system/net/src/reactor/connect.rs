@@ -42,7 +42,7 @@ pub(crate) fn start(
 
 /// Connects to a Unix socket; EAGAIN: its listen queue is full.
 pub(crate) fn connect_unix(fd: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
-    pending_is_fine(net::connect(fd, &net::SocketAddrUnix::new(path)?))
+    accept_in_progress(net::connect(fd, &net::SocketAddrUnix::new(path)?))
 }
 
 /// Returns a socket for datagrams to and from one address.
@@ -84,7 +84,7 @@ fn start_tcp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errn
         (Some(local), None) => bind_late(&fd, local)?,
         (None, None) => {}
     }
-    pending_is_fine(net::connect(&fd, &address))?;
+    accept_in_progress(net::connect(&fd, &address))?;
     Ok(fd)
 }
 
@@ -113,7 +113,7 @@ fn socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
     net::socket_with(family, SocketType::STREAM, flags, None)
 }
 
-fn pending_is_fine(connected: Result<(), Errno>) -> Result<(), Errno> {
+fn accept_in_progress(connected: Result<(), Errno>) -> Result<(), Errno> {
     match connected {
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(()),
         Err(errno) => Err(errno),

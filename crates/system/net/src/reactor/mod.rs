@@ -18,9 +18,9 @@ mod room;
 
 pub use batch_ring::{Await, BatchRing, Completed};
 pub use buffers::BufferRing;
-pub use clock::{instant, monotonic, sharpen_timers};
+pub use clock::{instant, minimize_timer_slack, monotonic};
 pub use failure::failure_class;
-pub use ring::{RingReactor, probe as probe_ring, why_no_ring};
+pub use ring::{RingReactor, probe as probe_ring, ring_unavailable_reason};
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use room::{LineId, RoomQueue};
@@ -178,7 +178,7 @@ impl Reactor {
 
     /// Reports the connects that found room or were refused.
     #[cold]
-    fn look_for_room(&mut self, ready: &mut Vec<Ready>) {
+    fn report_connects(&mut self, ready: &mut Vec<Ready>) {
         let sockets = &self.sockets;
         let news = self.room.look(|slot, generation| {
             let socket = &sockets[slot as usize];
@@ -381,7 +381,7 @@ impl Io for Reactor {
             _ => self.wait_until(until, ready),
         }
         if next.is_some() {
-            self.look_for_room(ready);
+            self.report_connects(ready);
         }
     }
 

@@ -176,7 +176,7 @@ impl Arrived {
 
 /// Returns why there is no ring: part of a sentence. `since`: the first kernel with the required
 /// feature.
-pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
+pub fn ring_unavailable_reason(error: &std::io::Error, since: &str) -> String {
     use std::io::ErrorKind;
     match error.kind() {
         ErrorKind::PermissionDenied => "this machine does not allow io_uring (the setting \
@@ -325,7 +325,7 @@ impl RingReactor {
     }
 
     /// Withdraws pending events of a connection.
-    fn untell(&mut self, slot: Slot) {
+    fn withdraw_events(&mut self, slot: Slot) {
         let ready_index = self.sockets[slot as usize].ready_index;
         let index = ready_index as usize;
         if self.heard.get(index).is_some_and(|event| event.slot == slot) {
@@ -447,7 +447,7 @@ impl RingReactor {
 
     /// Reports the connects that got a place in the queue or were refused.
     #[cold]
-    fn look_for_room(&mut self) {
+    fn report_connects(&mut self) {
         let sockets = &self.sockets;
         let news = self.room.look(|slot, generation| {
             let socket = &sockets[slot as usize];
@@ -668,7 +668,7 @@ impl Io for RingReactor {
         if socket.watching {
             self.kernel.cancel(watch);
         }
-        self.untell(slot);
+        self.withdraw_events(slot);
     }
 
     fn shut(&mut self, slot: Slot) {
@@ -727,7 +727,7 @@ impl Io for RingReactor {
             self.spun += at - start;
         }
         if next.is_some() {
-            self.look_for_room();
+            self.report_connects();
         }
         ready.clear();
         std::mem::swap(&mut self.heard, ready);

@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
-    laid_open: Option<Arc<ClientConfig>>,
+    exposed_keys: Option<Arc<ClientConfig>>,
     resumption: bool,
 }
 
@@ -33,7 +33,7 @@ impl Client {
     /// # Errors
     /// Fails for files, names or combinations that cannot be used; the text names the option.
     pub fn new(settings: &Settings) -> Result<Client, SetupError> {
-        let laid_open = match settings.laid_open {
+        let exposed_keys = match settings.exposed_keys {
             true => {
                 let older = Settings { versions: Versions::Tls12, ..settings.clone() };
                 let mut config = config(&older)?;
@@ -43,7 +43,7 @@ impl Client {
             false => None,
         };
         let config = Arc::new(config(settings)?);
-        Ok(Client { config, laid_open, resumption: settings.resumption })
+        Ok(Client { config, exposed_keys, resumption: settings.resumption })
     }
 
     /// Returns the configuration for callers with their own connections, without resumption.
@@ -53,10 +53,10 @@ impl Client {
 
     /// Returns a factory for one worker, with its own ticket store if sessions are resumed.
     pub fn factory(&self) -> Factory {
-        let laid_open = self.laid_open.clone();
+        let exposed_keys = self.exposed_keys.clone();
         let resumption = self.resumption;
         let config = if resumption { remembering(&self.config) } else { self.config.clone() };
-        Factory { config, laid_open, resumption, users: UserConfigs::default() }
+        Factory { config, exposed_keys, resumption, users: UserConfigs::default() }
     }
 }
 
@@ -64,7 +64,7 @@ impl Client {
 #[derive(Debug)]
 pub struct Factory {
     config: Arc<ClientConfig>,
-    laid_open: Option<Arc<ClientConfig>>,
+    exposed_keys: Option<Arc<ClientConfig>>,
     resumption: bool,
     users: UserConfigs,
 }
@@ -161,8 +161,8 @@ impl TlsFactory for Factory {
         Ok(Box::new(ClientSession::new(made)))
     }
 
-    fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
-        let config = self.laid_open.as_ref().ok_or_else(|| {
+    fn exposed_keys(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
+        let config = self.exposed_keys.as_ref().ok_or_else(|| {
             tls_error("this client's sessions do not export their keys".to_owned())
         })?;
         Ok(Box::new(OpenSession::new(connection(config, server_name)?)))

@@ -112,7 +112,7 @@ pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
         | Error::InvalidCertRevocationList(_) => FailureClass::Certificate,
         _ => FailureClass::Tls,
     };
-    TlsError { class, text: text(error), way_out: way_out(error) }
+    TlsError { class, text: text(error), fix_text: fix_text(error) }
 }
 
 /// Returns the library's message, or a plainer one if the library prints type names.
@@ -133,7 +133,7 @@ fn is_authority(error: &rustls::Error) -> bool {
 
 /// Returns a hint for an error with a known cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by
 /// the parts that the library misses in the peer's messages.
-fn way_out(error: &rustls::Error) -> Option<&'static str> {
+fn fix_text(error: &rustls::Error) -> Option<&'static str> {
     use rustls::{
         AlertDescription as Alert, CertificateError as Bad, Error, PeerIncompatible as Gap,
     };
@@ -201,5 +201,5 @@ fn way_out(error: &rustls::Error) -> Option<&'static str> {
 }
 
 pub(crate) fn tls_error(text: String) -> TlsError {
-    TlsError { class: FailureClass::Tls, text, way_out: None }
+    TlsError { class: FailureClass::Tls, text, fix_text: None }
 }

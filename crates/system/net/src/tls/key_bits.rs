@@ -6,12 +6,12 @@ use webpki::EndEntityCert;
 /// Bits of the public key; 0 for a certificate or a kind of key that is not understood.
 pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> u32 {
     let Ok(parsed) = EndEntityCert::try_from(certificate) else { return 0 };
-    of_key(parsed.subject_public_key_info().as_ref()).unwrap_or(0)
+    key_size(parsed.subject_public_key_info().as_ref()).unwrap_or(0)
 }
 
 /// Returns the key size of a SubjectPublicKeyInfo (RFC 5280 §4.1): RSA by its modulus (RFC 8017
 /// §A.1.1), elliptic curves by the curve's order (RFC 5480 §2.1.1.1), Ed25519 (RFC 8410 §3).
-fn of_key(info: &[u8]) -> Option<u32> {
+fn key_size(info: &[u8]) -> Option<u32> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
     const CURVE: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
     const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
@@ -92,9 +92,9 @@ mod tests {
         info.extend([0x03, key.len() as u8 + 1, 0]);
         info.extend(key);
         let whole = [&[0x30, info.len() as u8], info.as_slice()].concat();
-        assert_eq!(of_key(&whole), Some(9));
+        assert_eq!(key_size(&whole), Some(9));
         for end in 0..whole.len() {
-            assert_eq!(of_key(&whole[..end]), None, "cut at {end}");
+            assert_eq!(key_size(&whole[..end]), None, "cut at {end}");
         }
     }
 }

@@ -48,7 +48,7 @@ pub struct Settings {
     /// True to permit requests in the first flight of a resumed handshake (0-RTT).
     pub early_data: bool,
     /// Factories make sessions that are laid open as well.
-    pub laid_open: bool,
+    pub exposed_keys: bool,
     /// True to send no SNI.
     pub nameless: bool,
     pub versions: Versions,
@@ -71,7 +71,7 @@ impl std::fmt::Debug for Settings {
             .field("key", &self.key.is_some())
             .field("resumption", &self.resumption)
             .field("early_data", &self.early_data)
-            .field("laid_open", &self.laid_open)
+            .field("exposed_keys", &self.exposed_keys)
             .field("nameless", &self.nameless)
             .field("versions", &self.versions)
             .field("alpn", &self.alpn)

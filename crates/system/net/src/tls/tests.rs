@@ -206,7 +206,7 @@ fn a_version_that_the_server_does_not_speak_is_a_tls_failure() {
     let error = failure(&settings, "localhost", config);
     assert_eq!(error.class, FailureClass::Tls);
     assert!(error.text.contains("ProtocolVersion"), "{}", error.text);
-    assert!(error.way_out.unwrap().contains("--tls"), "{error:?}");
+    assert!(error.fix_text.unwrap().contains("--tls"), "{error:?}");
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn alpn_is_agreed_on_or_refused() {
     let error = failure(&settings, "localhost", config.clone());
     assert_eq!(error.class, FailureClass::Tls);
     assert!(error.text.contains("NoApplicationProtocol"), "{}", error.text);
-    assert!(error.way_out.unwrap().contains("--alpn"), "{error:?}");
+    assert!(error.fix_text.unwrap().contains("--alpn"), "{error:?}");
     // not offered: the server has nothing to refuse
     assert_eq!(visit(&mut factory(&trusting(&pki)), &Arc::new(config)).alpn, "");
 }
@@ -416,7 +416,7 @@ fn a_client_certificate_is_sent_on_request() {
         let mut settings = Settings { versions, ..trusting(&pki) };
         let error = failure(&settings, "localhost", (*config).clone());
         assert_eq!(error.class, FailureClass::Tls, "the server's refusal is no bad certificate");
-        assert!(error.way_out.unwrap().contains("--cert"), "{error:?}");
+        assert!(error.fix_text.unwrap().contains("--cert"), "{error:?}");
         settings.cert = Some(pki.client.cert.clone().into_bytes());
         settings.key = Some(pki.client.key.clone().into_bytes());
         let mut wire = Wire::new(&mut factory(&settings), "localhost", &config);
@@ -440,7 +440,7 @@ fn certificates_that_do_not_hold_are_certificate_failures() {
             let error = failure(&settings, name, any_server(&pki));
             assert_eq!(error.class, FailureClass::Certificate);
             assert!(error.text.contains(word), "{}", error.text);
-            assert!(error.way_out.unwrap().contains(option), "{error:?}");
+            assert!(error.fix_text.unwrap().contains(option), "{error:?}");
         }
     }
 }
@@ -456,8 +456,8 @@ fn a_self_signed_certificate_is_called_that() {
     let error = failure(&trusting(&pki()), "localhost", config());
     assert_eq!(error.class, FailureClass::Certificate);
     assert!(error.text.contains("self-signed") && !error.text.contains("Other"), "{error:?}");
-    let way_out = error.way_out.unwrap();
-    assert!(way_out.contains("--insecure") && way_out.contains("--ca FILE"), "{error:?}");
+    let fix_text = error.fix_text.unwrap();
+    assert!(fix_text.contains("--insecure") && fix_text.contains("--ca FILE"), "{error:?}");
     // both ways out lead out
     let trusted = Settings { ca: Some(own.cert.clone().into_bytes()), ..Settings::default() };
     let any = Settings { insecure: true, ..Settings::default() };
@@ -482,7 +482,7 @@ fn no_common_settings_are_reported_with_their_options() {
     let settings = Settings { versions: Versions::Tls12, ciphers, ..trusting(&pki) };
     let error = failure(&settings, "localhost", config);
     assert_eq!(error.class, FailureClass::Tls);
-    assert!(error.way_out.unwrap().contains("--ciphers"), "{error:?}");
+    assert!(error.fix_text.unwrap().contains("--ciphers"), "{error:?}");
 }
 
 #[test]

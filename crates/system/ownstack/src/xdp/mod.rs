@@ -22,7 +22,7 @@ use crate::span_until;
 use link::{ETHERNET_HEAD, LinkFrame, LinkSide};
 use neighbors::{Neighbors, Onward, Question};
 use net::reactor::monotonic;
-use netpath::{LinkFacts, PathTrouble, RouteFacts, later, used_bits, while_busy};
+use netpath::{LinkFacts, PathTrouble, RouteFacts, later, retry_while_busy, used_bits};
 use program::Steering;
 use queue::{QueuePlace, QueueTrouble, Room, SINGLE_MAX, XdpQueue};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,7 +32,7 @@ use sample::{AddressConflict, StackFacts};
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
-use tcp::{destination, is_sum_left_out};
+use tcp::{destination, lacks_checksum};
 use units::Nanos;
 
 /// Number of frames of a queue on which a thread sends: more than arrive or leave in one turn.
@@ -280,7 +280,7 @@ impl XdpLink {
     }
 
     /// Returns the next hop to a server.
-    fn hop_to(&self, server: IpAddr) -> Result<IpAddr, XdpTrouble> {
+    fn next_hop_to(&self, server: IpAddr) -> Result<IpAddr, XdpTrouble> {
         let what = |error| XdpTrouble::Other(format!("the route to {server}"), error);
         let here =
             server.is_loopback() || matches!(netpath::route(server, None), Ok(RouteFacts::Local));
@@ -300,7 +300,7 @@ impl XdpLink {
     /// # Errors
     /// Fails if the server is this host, or the next hop to it does not reply.
     pub(crate) fn reach(&mut self, server: IpAddr) -> Result<(), XdpTrouble> {
-        let hop = self.hop_to(server)?;
+        let hop = self.next_hop_to(server)?;
         self.neighbors.learn_way(monotonic(), server, Some(hop));
         let end = monotonic() + ANSWER_SPAN;
         loop {
@@ -342,7 +342,7 @@ impl XdpLink {
         let mut onward = self.neighbors.onward(now, to);
         if onward == Onward::Unknown {
             // a server that was unknown at the start of the run
-            let hop = self.hop_to(to).ok();
+            let hop = self.next_hop_to(to).ok();
             self.neighbors.learn_way(now, to, hop);
             onward = self.neighbors.onward(now, to);
         }
@@ -379,7 +379,7 @@ impl XdpLink {
         let mut is_hop_found = false;
         for queue in queues.iter_mut() {
             queue.receive(most, |frame| match side.parse(frame) {
-                LinkFrame::Packet(packet) => each(packet, is_sum_left_out(packet)),
+                LinkFrame::Packet(packet) => each(packet, lacks_checksum(packet)),
                 LinkFrame::Neighbor(neighbor, mac, answer) => {
                     is_hop_found |= neighbors.update(now, neighbor, mac);
                     answers.extend(answer.filter(|_| answers.len() < ANSWERS_MAX));
@@ -500,7 +500,7 @@ fn bind_all(
         Room { threads, ..room }
     };
     let bind = |queue, in_parts| {
-        while_busy(
+        retry_while_busy(
             || XdpQueue::open(place(queue, in_parts), room(queue)),
             |trouble| matches!(trouble, QueueTrouble::Bind(Errno::BUSY)),
         )
@@ -547,7 +547,7 @@ fn attach(
     let mut trouble = None;
     for hook in hooks(ask, link, in_parts)? {
         let native = *hook == XdpHook::Native;
-        let attached = while_busy(
+        let attached = retry_while_busy(
             || raw::attach(program.as_fd(), link.index, native),
             |error| error.raw_os_error() == Some(libc::EBUSY),
         );

@@ -39,7 +39,7 @@ pub(crate) enum Onward {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum HopWay {
+enum HopState {
     By(IpAddr),
     NoneSince(Nanos),
 }
@@ -59,7 +59,7 @@ struct Hop {
 pub(crate) struct Neighbors {
     hops: HashMap<IpAddr, Hop>,
     /// Next hops by destination.
-    ways: HashMap<IpAddr, HopWay>,
+    ways: HashMap<IpAddr, HopState>,
     /// The earliest time of the next search for unreachable hops.
     tidy_at: Nanos,
     /// Last destination, the address of its hop, and how long it is valid without a lookup: nearly
@@ -72,7 +72,7 @@ impl Neighbors {
     /// `now`.
     pub(crate) fn learn_way(&mut self, now: Nanos, destination: IpAddr, hop: Option<IpAddr>) {
         if self.has_room(now) {
-            self.ways.insert(destination, hop.map_or(HopWay::NoneSince(now), HopWay::By));
+            self.ways.insert(destination, hop.map_or(HopState::NoneSince(now), HopState::By));
         }
     }
 
@@ -95,21 +95,21 @@ impl Neighbors {
             return Onward::To(mac, None);
         }
         let hop = match self.ways.get(&destination).copied() {
-            Some(HopWay::By(hop)) => hop,
+            Some(HopState::By(hop)) => hop,
             Some(way) if !way.is_over(now) => return Onward::Nowhere,
             None if !self.has_room(now) => return Onward::Nowhere,
             Some(_) | None => return Onward::Unknown,
         };
         let fresh = Hop { mac: None, heard: now, asked: Nanos::ZERO, questions: 0 };
         let state = self.hops.entry(hop).or_insert(fresh);
-        let good_until = state.good_until();
+        let valid_until = state.valid_until();
         if let Some(mac) = state.mac
-            && now < good_until
+            && now < valid_until
         {
-            self.last = Some((destination, mac, good_until));
+            self.last = Some((destination, mac, valid_until));
             return Onward::To(mac, None);
         }
-        if state.mac.is_none() && state.questions > 0 && now < good_until {
+        if state.mac.is_none() && state.questions > 0 && now < valid_until {
             return Onward::Wait;
         }
         // a host that moved does not receive packets for its old address
@@ -130,15 +130,15 @@ impl Neighbors {
 
 impl Hop {
     /// Returns the time until which no request is due.
-    fn good_until(&self) -> Nanos {
+    fn valid_until(&self) -> Nanos {
         if self.questions > 0 { self.asked + ASK_AGAIN } else { self.heard + FRESH }
     }
 }
 
-impl HopWay {
+impl HopState {
     /// Returns whether enough time has passed for an unreachable destination to be tried again.
     fn is_over(&self, now: Nanos) -> bool {
-        matches!(self, HopWay::NoneSince(then) if now - *then >= NO_WAY)
+        matches!(self, HopState::NoneSince(then) if now - *then >= NO_WAY)
     }
 }
 

@@ -353,7 +353,7 @@ fn packet_rings(
     let waiting = room.waiting();
     sockopt::set_xdp_rx_ring_size(socket, waiting)?;
     sockopt::set_xdp_tx_ring_size(socket, room.send)?;
-    sent_at_once(socket, room.send);
+    set_batch_limit(socket, room.send);
     let offsets = sockopt::xdp_mmap_offsets(socket)?;
     let came = Places::from(offsets.rx);
     let going = Places::from(offsets.tx);
@@ -363,7 +363,7 @@ fn packet_rings(
 }
 
 /// Requests more than 32 packets per system call; kernels before 6.17 have no such setting.
-fn sent_at_once(socket: &OwnedFd, most: u32) {
+fn set_batch_limit(socket: &OwnedFd, most: u32) {
     super::raw::set_budget(socket.as_fd(), SENT_AT_ONCE.min(most)).ok();
 }
 

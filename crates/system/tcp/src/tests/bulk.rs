@@ -21,7 +21,7 @@ fn bytes(range: Range<usize>) -> Vec<u8> {
 impl Stage {
     /// Delivers these bytes of the peer in one packet, which is read into the stack's room; returns
     /// whether they stay there.
-    fn comes(&mut self, range: Range<usize>) -> bool {
+    fn fits_in_room(&mut self, range: Range<usize>) -> bool {
         let head = self.head(A, 1 + range.start as u32, 1);
         let packet = self.packet(head, &bytes(range));
         let end = AT + packet.len();
@@ -88,7 +88,7 @@ fn data_is_read_where_it_lies_in_its_packet() {
     let mut stage = Stage::established();
     let mut taken = buffer();
     for (row, mark) in [(0, 1), (1, 2)] {
-        assert!(stage.comes(row * 10_000..(row + 1) * 10_000));
+        assert!(stage.fits_in_room(row * 10_000..(row + 1) * 10_000));
         *taken.last_mut().expect("room") = mark;
         let range = stage.take(&mut taken).expect("data");
         assert_eq!(taken[range], bytes(row * 10_000..(row + 1) * 10_000));
@@ -97,9 +97,9 @@ fn data_is_read_where_it_lies_in_its_packet() {
         assert_eq!(stage.take(&mut taken), Err(NotDone::WouldBlock));
     }
     // short data does not stay, and a buffer that is too short is not used for the next packet
-    assert!(!stage.comes(20_000..20_100));
+    assert!(!stage.fits_in_room(20_000..20_100));
     assert_eq!(stage.take(&mut taken), Ok(0..100));
-    assert!(stage.comes(20_100..30_100));
+    assert!(stage.fits_in_room(20_100..30_100));
     let mut short = vec![0; 5_000].into_boxed_slice();
     assert_eq!(stage.take(&mut short), Ok(0..5_000));
     assert_eq!(*short, *bytes(20_100..25_100));
@@ -111,16 +111,16 @@ fn data_is_read_where_it_lies_in_its_packet() {
 fn a_short_head_is_returned_with_the_following_bulk() {
     let mut stage = Stage::established();
     let mut taken = buffer();
-    assert!(!stage.comes(0..250));
-    assert!(!stage.comes(250..300));
-    assert!(stage.comes(300..20_300));
+    assert!(!stage.fits_in_room(0..250));
+    assert!(!stage.fits_in_room(250..300));
+    assert!(stage.fits_in_room(300..20_300));
     let range = stage.take(&mut taken).expect("data");
     assert!(range.start > 0, "the packet itself");
     assert_eq!(taken[range], bytes(0..20_300));
     assert_eq!(stage.take(&mut taken), Err(NotDone::WouldBlock));
     // more than fits before a packet
-    assert!(stage.comes(20_300..30_300));
-    assert!(stage.comes(30_300..40_300));
+    assert!(stage.fits_in_room(20_300..30_300));
+    assert!(stage.fits_in_room(30_300..40_300));
     assert_eq!(stage.take(&mut taken), Ok(0..20_000));
     assert_eq!(taken[..20_000], bytes(20_300..40_300));
 }
@@ -130,18 +130,18 @@ fn unread_data_is_kept_in_order() {
     let mut stage = Stage::established();
     let mut taken = buffer();
     // one packet after the other, then a hole that is filled with an overlap
-    assert!(stage.comes(0..8_000));
-    assert!(stage.comes(8_000..16_000));
-    assert!(!stage.comes(24_000..30_000));
-    assert!(!stage.comes(12_000..25_000));
-    assert!(stage.comes(29_000..36_000));
+    assert!(stage.fits_in_room(0..8_000));
+    assert!(stage.fits_in_room(8_000..16_000));
+    assert!(!stage.fits_in_room(24_000..30_000));
+    assert!(!stage.fits_in_room(12_000..25_000));
+    assert!(stage.fits_in_room(29_000..36_000));
     let mut got = Vec::new();
     while let Ok(range) = stage.take(&mut taken) {
         got.extend_from_slice(&taken[range]);
     }
     assert_eq!(got, bytes(0..36_000));
     // a packet of another connection arrives before the data is read
-    assert!(stage.comes(36_000..44_000));
+    assert!(stage.fits_in_room(36_000..44_000));
     stage.stack.deliver(stage.now, &[0; 60], false);
     stage.stack.room(ROOM).fill(0);
     assert_eq!(stage.take(&mut taken), Ok(0..8_000));
@@ -152,7 +152,7 @@ fn unread_data_is_kept_in_order() {
 fn the_end_of_a_connection_releases_its_packet() {
     let mut stage = Stage::established();
     let mut taken = buffer();
-    assert!(stage.comes(0..8_000));
+    assert!(stage.fits_in_room(0..8_000));
     // a reset after the data: the data is read first
     let reset = stage.head(flag::RST, 8_001, 0);
     stage.inject(reset, b"");
@@ -161,7 +161,7 @@ fn the_end_of_a_connection_releases_its_packet() {
     assert_eq!(stage.take(&mut taken), Err(failed));
     // no reader takes it, and the next connection in its row has none of it
     let mut stage = Stage::established();
-    assert!(stage.comes(0..8_000));
+    assert!(stage.fits_in_room(0..8_000));
     stage.stack.close(stage.now, 0, false);
     assert_eq!(stage.sent(), ["RA 1:0 ack 8001"]);
     stage.stack.open(stage.now, 0, super::world::SERVER, true, (None, None)).expect("free");
@@ -178,11 +178,11 @@ fn a_reader_that_stops_closes_the_window() {
     stage.sent();
     let mut taken = buffer();
     // the first is read, so that the window opens completely
-    assert!(stage.comes(0..20_000));
+    assert!(stage.fits_in_room(0..20_000));
     stage.take(&mut taken).expect("data");
     stage.batch_ends();
     for row in 0..6 {
-        stage.comes(20_000 + row * 30_000..50_000 + row * 30_000);
+        stage.fits_in_room(20_000 + row * 30_000..50_000 + row * 30_000);
         stage.stack.arm(stage.now);
     }
     let (_, last, _) = *stage.sent_heads().last().expect("a full window is told");

@@ -34,12 +34,12 @@ fn doubtful_segments_and_strays_are_limited_apart() {
     }
     assert_eq!(stage.sent().len(), 1_000);
     for _ in 0..3_000 {
-        stage.stray();
+        stage.deliver_stray();
     }
     assert_eq!(alike(&mut stage), (1_000, vec!["R 900:0".into()]));
     stage.pass(1_000);
     stage.peer_sends(flag::RST, 50, 1, b"");
-    stage.stray();
+    stage.deliver_stray();
     assert_eq!(stage.sent(), ["A 1:0 ack 1", "R 900:0"]);
 }
 

@@ -92,7 +92,7 @@ impl Stage {
     }
 
     /// Delivers a segment of the peer for a connection that does not exist.
-    pub(super) fn stray(&mut self) {
+    pub(super) fn deliver_stray(&mut self) {
         let mut out = Outbox::new(Checksums::Ours);
         let to = End { port: 40_001, ..self.from };
         let to = if to == self.from { End { port: 40_002, ..to } } else { to };
@@ -337,7 +337,7 @@ fn three_duplicates_send_the_lost_segment_again_and_only_that() {
 
 /// Returns a connection with a round trip of 20 ms whose peer has five of our segments except the
 /// fourth, or except the last two; the first three are acknowledged.
-fn with_a_lossy_tail(has_last: bool) -> Stage {
+fn with_lossy_tail(has_last: bool) -> Stage {
     let mut stage = Stage::open(TcpSettings::default());
     stage.pass(20);
     stage.answer_syn();
@@ -358,7 +358,7 @@ fn with_a_lossy_tail(has_last: bool) -> Stage {
 
 #[test]
 fn a_lost_tail_is_probed_after_two_round_trips() {
-    let mut stage = with_a_lossy_tail(false);
+    let mut stage = with_lossy_tail(false);
     stage.pass(41);
     assert_eq!(stage.sent(), NOTHING);
     stage.pass(2);
@@ -380,7 +380,7 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
 
 #[test]
 fn a_hole_with_little_beyond_it_is_lost_after_a_quarter_rtt() {
-    let mut stage = with_a_lossy_tail(true);
+    let mut stage = with_lossy_tail(true);
     stage.pass(4);
     assert_eq!(stage.sent(), NOTHING, "it may be reordered");
     stage.pass(2);
@@ -389,7 +389,7 @@ fn a_hole_with_little_beyond_it_is_lost_after_a_quarter_rtt() {
     let counts = stage.stack.counts();
     assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 1));
     // it was reordered: nothing is sent
-    let mut stage = with_a_lossy_tail(true);
+    let mut stage = with_lossy_tail(true);
     stage.pass(4);
     stage.peer_sends(A, 1, 1 + 5 * FULL as u32, b"");
     stage.pass(10_000);
@@ -399,7 +399,7 @@ fn a_hole_with_little_beyond_it_is_lost_after_a_quarter_rtt() {
 #[test]
 fn a_probe_that_repairs_a_loss_halves_the_window() {
     for (twice, room) in [(false, 6), (true, 10)] {
-        let mut stage = with_a_lossy_tail(false);
+        let mut stage = with_lossy_tail(false);
         stage.peer_sends(A, 1, 1 + 4 * FULL as u32, b"");
         // one segment: its acknowledgment may be delayed by 200 ms
         stage.pass(243);
@@ -552,7 +552,7 @@ fn an_unanswered_fin_abandons_the_orphan() {
 #[test]
 fn strangers_are_reset() {
     let mut stage = Stage::established();
-    stage.stray();
+    stage.deliver_stray();
     assert_eq!(stage.sent(), ["R 900:0"]);
 }
 
@@ -736,14 +736,14 @@ fn used_up_tuples_are_not_searched_again_and_again() {
         for slot in 1..8 {
             stage.stack.open(stage.now, slot, PEER, true, (None, None)).expect("seven are free");
         }
-        let looked_at = stage.stack.tuples_looked_at();
+        let looked_at = stage.stack.tuples_examined();
         let again = |stage: &mut Stage| stage.stack.open(stage.now, 8, PEER, true, (None, None));
         assert_eq!(again(&mut stage), Err(FailureClass::AddressUnavailable));
         stage.now += Nanos::from_secs(1);
         // RFC 6191: if timestamps distinguish the connections
         assert_eq!(again(&mut stage).is_ok(), stamps, "after a second");
         if !stamps {
-            assert_eq!(stage.stack.tuples_looked_at(), looked_at);
+            assert_eq!(stage.stack.tuples_examined(), looked_at);
             stage.now += Nanos::from_secs(60);
             assert!(again(&mut stage).is_ok(), "after 61 seconds");
         }

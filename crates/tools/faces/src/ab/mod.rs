@@ -15,8 +15,8 @@ mod text;
 mod times;
 
 use crate::{
-    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, Reading, StartTrouble, Wish,
-    words,
+    Date, Ending, Extras, Face, FaceDecision, FaceOutput, Facts, Files, Job, Needs, Reading,
+    StartTrouble, words,
 };
 use options::Options;
 use protocol::http1::response::Leniency;
@@ -82,7 +82,7 @@ impl Face for Ab {
             self.tally.take(&self.options, call, &mut output);
         }
         if self.tally.abort.is_some() || self.tally.over.is_some() {
-            output.wish = Wish::Abandon;
+            output.wish = FaceDecision::Abandon;
         }
         output
     }

@@ -2,7 +2,7 @@
 
 use super::go::parse_time;
 use super::kingpin::{FlagKind, kind_of_flag};
-use super::options::{Options, go_sentence, kind_of, set, size_of, texts};
+use super::options::{Options, go_json_error, kind_of, set, size_of, texts};
 use crate::Files;
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ pub(super) fn load(path: &str, files: &dyn Files) -> Result<Map<String, Value>, 
         Some("yaml" | "yml") => {
             serde_yaml_ng::from_str(&text).map_err(|why| format!("yaml: {why}"))?
         }
-        _ => serde_json::from_str(&text).map_err(|why| go_sentence(&text, &why))?,
+        _ => serde_json::from_str(&text).map_err(|why| go_json_error(&text, &why))?,
     };
     match value {
         Value::Object(map) => Ok(map),

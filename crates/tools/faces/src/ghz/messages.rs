@@ -1,7 +1,7 @@
 //! Requests of ghz: descriptors, messages, metadata, and data that differ between calls.
 
 use super::go::{json, quoted};
-use super::options::{Options, go_sentence, kind_of, texts};
+use super::options::{Options, go_json_error, kind_of, texts};
 use super::template::{CallData, MethodFacts, Template, uuid};
 use crate::{Date, Files, SystemError};
 use base64::Engine as _;
@@ -38,7 +38,7 @@ impl GivenData {
             let bytes = read(&options.metadata_file)?;
             let text = String::from_utf8_lossy(&bytes);
             let value: Value =
-                serde_json::from_str(&text).map_err(|why| go_sentence(&text, &why))?;
+                serde_json::from_str(&text).map_err(|why| go_json_error(&text, &why))?;
             given.metadata = texts(&value)?;
         }
         let bytes = match (options.data.as_str(), options.data_file.as_str()) {
@@ -82,7 +82,7 @@ impl GivenData {
             return Ok(vec![self.text.clone()]);
         }
         let items: Vec<Value> =
-            serde_json::from_str(&self.text).map_err(|why| go_sentence(&self.text, &why))?;
+            serde_json::from_str(&self.text).map_err(|why| go_json_error(&self.text, &why))?;
         match items.iter().find(|item| !item.is_object()) {
             Some(other) => Err(format!(
                 "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",

@@ -296,7 +296,7 @@ fn set_schedule(options: &mut Options, name: &str, value: &str) -> Result<(), St
 /// Parses a value given as JSON.
 fn json_of(what: &str, text: &str) -> Result<Value, String> {
     serde_json::from_str(text)
-        .map_err(|why| format!("error unmarshaling {what} '{text}': {}", go_sentence(text, &why)))
+        .map_err(|why| format!("error unmarshaling {what} '{text}': {}", go_json_error(text, &why)))
 }
 
 /// Parses a map of texts given as JSON.
@@ -336,7 +336,7 @@ pub(super) fn kind_of(value: &Value) -> &'static str {
 }
 
 /// Returns Go's message about invalid JSON, for the common cases.
-pub(super) fn go_sentence(text: &str, why: &serde_json::Error) -> String {
+pub(super) fn go_json_error(text: &str, why: &serde_json::Error) -> String {
     if why.is_eof() {
         return "unexpected end of JSON input".to_owned();
     }

@@ -11,8 +11,8 @@ mod values;
 mod work;
 
 use crate::{
-    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Interval, Job, Needs, Reading,
-    RequestLog, StartTrouble, Wish, words,
+    Date, Ending, Extras, Face, FaceDecision, FaceOutput, Facts, Files, Interval, Job, Needs,
+    Reading, RequestLog, StartTrouble, words,
 };
 use plan::{HttpVersion, Plan};
 use record::run::RunRecord;
@@ -317,7 +317,7 @@ impl Face for H2load {
             if failed || !short || !ended_in_order {
                 continue;
             }
-            if let Some(sum) = self.tally.give_up_rest(session.index, quota) {
+            if let Some(sum) = self.tally.drop_remaining_requests(session.index, quota) {
                 self.left += 1;
                 putln!(output.out, "Process Request Failure:{sum}");
             }
@@ -325,12 +325,12 @@ impl Face for H2load {
         let paced = self.work.options.rps > 0.0 || self.work.options.timing;
         if paced && self.tally.all_broken() {
             // no client will ever send anything again: its instants need not be waited for
-            output.wish = Wish::Abandon;
+            output.wish = FaceDecision::Abandon;
         }
         output
     }
 
-    fn go_without(&mut self, connections: u64) -> bool {
+    fn run_without_connections(&mut self, connections: u64) -> bool {
         self.unopened = connections;
         self.tally.unopened = connections;
         true

@@ -154,7 +154,7 @@ impl Tally {
         let sample = &call.sample;
         self.content += sample.body_bytes;
         self.fields += final_head(&call.response).1;
-        self.see_first_byte(sample);
+        self.record_first_byte(sample);
         if sample.done < self.from {
             return;
         }
@@ -177,7 +177,7 @@ impl Tally {
         }
     }
 
-    fn see_first_byte(&mut self, sample: &Sample) {
+    fn record_first_byte(&mut self, sample: &Sample) {
         let first_byte = sample.first_byte;
         if let Some(client) = self.client(sample.user).filter(|_| !first_byte.is_zero())
             && (client.first_byte.is_zero() || first_byte < client.first_byte)
@@ -189,7 +189,7 @@ impl Tally {
     /// Records that a stream has closed, or that its connection was lost.
     fn close(&mut self, sample: &Sample, http1: bool) {
         let whole = sample.status > 0 && is_whole(sample.class);
-        if !whole && (http1 || !is_of_stream(sample.class)) {
+        if !whole && (http1 || !is_stream_failure(sample.class)) {
             return;
         }
         let refused = sample.class == Some(FailureClass::StreamRefused);
@@ -250,7 +250,7 @@ impl Tally {
     /// this client. Returns the sum that h2load prints at the first stream that was cut off: the
     /// requests of its thread that have failed by then, and those that this client can no longer
     /// send.
-    pub(super) fn give_up_rest(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {
+    pub(super) fn drop_remaining_requests(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {
         let TalliedClient { started, refused, .. } = *self.client(Some(user))?;
         let rest = quota.map_or(1, |quota| quota.saturating_sub(started));
         let thread = (user % self.threads) as usize;
@@ -299,7 +299,7 @@ fn is_whole(class: Option<FailureClass>) -> bool {
 }
 
 /// Returns whether only one stream has failed and its connection continues.
-fn is_of_stream(class: Option<FailureClass>) -> bool {
+fn is_stream_failure(class: Option<FailureClass>) -> bool {
     matches!(
         class,
         Some(FailureClass::StreamReset | FailureClass::StreamRefused | FailureClass::BadFraming)
@@ -385,7 +385,7 @@ mod tests {
         }
         assert_eq!((tally.started, tally.done, tally.good, tally.whole), (4, 4, 2, 2));
         assert!(tally.was_refused(0));
-        assert_eq!(tally.give_up_rest(0, Some(20)), Some(17));
+        assert_eq!(tally.drop_remaining_requests(0, Some(20)), Some(17));
     }
 
     #[test]

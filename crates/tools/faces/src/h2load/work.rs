@@ -46,8 +46,8 @@ pub(super) fn plan_work(mut options: Options, files: &dyn Files) -> Result<Work,
     if options.timing {
         clamp_to_script(&mut options, asked.paths.len() as u64);
     }
-    check(&mut options, files).map_err(|ending| with_complaints(&options, ending))?;
-    let body = body(&options, files).map_err(|ending| with_complaints(&options, ending))?;
+    check(&mut options, files).map_err(|ending| with_warnings(&options, ending))?;
+    let body = body(&options, files).map_err(|ending| with_warnings(&options, ending))?;
     let quotas = if options.duration.is_zero() { quotas(&options) } else { Vec::new() };
     if quotas.iter().any(|quota| *quota > REQUESTS_MAX) {
         return wrong(format!("-n: a client makes {REQUESTS_MAX} requests at most; raise -c"));
@@ -59,7 +59,7 @@ pub(super) fn plan_work(mut options: Options, files: &dyn Files) -> Result<Work,
     Ok(Work { options, asked, body, quotas })
 }
 
-fn with_complaints(options: &Options, ending: Ending) -> Ending {
+fn with_warnings(options: &Options, ending: Ending) -> Ending {
     Ending { err: options.complaints.clone() + &ending.err, ..ending }
 }
 

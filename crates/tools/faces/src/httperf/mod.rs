@@ -16,8 +16,8 @@ mod text;
 mod value;
 
 use crate::{
-    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, Reading, StartTrouble, Wish,
-    client_note,
+    Date, Ending, Extras, Face, FaceDecision, FaceOutput, Facts, Files, Job, Needs, Reading,
+    StartTrouble, client_note,
 };
 use options::{Command, OptionOutput, Options};
 use plan::Plan;
@@ -164,7 +164,8 @@ impl Face for Httperf {
 
     fn ends(&mut self, ends: &Ends) -> FaceOutput {
         self.tally.ends(ends);
-        let wish = if self.tls_ending().is_some() { Wish::Abandon } else { Wish::GoOn };
+        let wish =
+            if self.tls_ending().is_some() { FaceDecision::Abandon } else { FaceDecision::GoOn };
         FaceOutput { wish, ..FaceOutput::default() }
     }
 

@@ -8,11 +8,11 @@ use plan::Plan;
 
 /// Returns the native command; `plan`: the plan of the face.
 pub(super) fn command(options: &Options, plan: &Plan) -> String {
-    if sayable(options) { line(options) } else { plan_script("httperf.toml", plan) }
+    if is_expressible(options) { line(options) } else { plan_script("httperf.toml", plan) }
 }
 
 /// Returns whether native options are sufficient.
-fn sayable(options: &Options) -> bool {
+fn is_expressible(options: &Options) -> bool {
     let load = match (&options.sessions, &options.period) {
         (None, Period::Sequential | Period::Fixed { .. } | Period::Exponential { .. }) => true,
         // ours are uniform from 0 on

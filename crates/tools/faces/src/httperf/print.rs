@@ -51,7 +51,7 @@ impl Printer {
             *out += &format!("SS{id}: header {head} content {contents}\n");
         }
         if let Some(print) = self.reply.filter(|_| sample.status != 0) {
-            let (head, body) = taken_apart(&record.response, row.asked);
+            let (head, body) = split_response(&record.response, row.asked);
             if print.header {
                 lines(out, &format!("RH{id}:"), &head);
             }
@@ -79,7 +79,7 @@ fn rows(plan: &Plan) -> Vec<PrintedCall> {
 }
 
 /// Returns the head of a response and its body, chunk by chunk, as far as the response was kept.
-fn taken_apart(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<&[u8]>) {
+fn split_response(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<&[u8]>) {
     let mut reader = ResponseReader::new(true);
     let mut cache = HeadCache::new();
     reader.start(asked);

@@ -3,8 +3,8 @@
 mod options;
 
 use crate::{
-    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, OutFile, Reading, RequestLog,
-    StartTrouble, Wish,
+    Date, Ending, Extras, Face, FaceDecision, FaceOutput, Facts, Files, Job, Needs, OutFile,
+    Reading, RequestLog, StartTrouble,
 };
 use k6::guide::ScriptGuides;
 use k6::metrics::{Store, row};
@@ -474,7 +474,7 @@ impl Face for K6 {
             }
         }
         let out = if self.options.quiet { String::new() } else { self.progress(false) };
-        FaceOutput { out, err: self.log(at), log: self.points(), wish: Wish::GoOn }
+        FaceOutput { out, err: self.log(at), log: self.points(), wish: FaceDecision::GoOn }
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {

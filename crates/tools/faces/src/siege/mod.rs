@@ -23,8 +23,8 @@ mod visitor;
 
 use crate::words::moment;
 use crate::{
-    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, OutFile, Reading,
-    StartTrouble, Wish,
+    Date, Ending, Extras, Face, FaceDecision, FaceOutput, Facts, Files, Job, Needs, OutFile,
+    Reading, StartTrouble,
 };
 use address::{Address, Unusable};
 use call_report::CallReport;
@@ -229,7 +229,7 @@ impl Face for Siege {
 
     /// Lets users without a descriptor fail each of their transactions; returns true, because the
     /// run continues.
-    fn go_without(&mut self, connections: u64) -> bool {
+    fn run_without_connections(&mut self, connections: u64) -> bool {
         let pages = self.config().pages(self.journey.urls.len()).unwrap_or(1);
         let Ok(failed) = u32::try_from(connections.saturating_mul(pages)) else { return false };
         self.tally.failed += u64::from(failed);
@@ -257,7 +257,7 @@ impl Face for Siege {
         let mut output = FaceOutput::default();
         calls.iter().for_each(|call| self.take(call, &mut output));
         if self.aborted() {
-            output.wish = Wish::Stop;
+            output.wish = FaceDecision::Stop;
         }
         output
     }

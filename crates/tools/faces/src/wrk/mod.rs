@@ -229,7 +229,7 @@ impl Wrk {
     fn correct(&mut self) -> Option<String> {
         let interval = self.gap();
         let mut invented = self.figures.latency.clone();
-        invented.invent(interval);
+        invented.add_missing_values(interval);
         let more = invented.count() - self.figures.latency.count();
         if self.strict {
             self.figures.latency = invented;
@@ -379,7 +379,7 @@ impl Face for Wrk {
 
     /// Returns true: wrk opens as many connections as it can, counts the others as connect errors
     /// and does not retry them.
-    fn go_without(&mut self, connections: u64) -> bool {
+    fn run_without_connections(&mut self, connections: u64) -> bool {
         self.not_opened = connections;
         true
     }

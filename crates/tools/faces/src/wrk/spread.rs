@@ -72,7 +72,7 @@ impl Spread {
 
     /// Applies wrk's correction at the end: for each value above twice the interval between calls,
     /// adds the calls assumed to be missing, at the value minus one, two, … intervals.
-    pub fn invent(&mut self, interval: u64) {
+    pub fn add_missing_values(&mut self, interval: u64) {
         let mut invented = Vec::new();
         if interval == 0 {
             return;
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn invented_values_are_those_of_wrk() {
         let mut spread = Spread::new(vec![(10, 7), (45, 1)]);
-        spread.invent(10);
+        spread.add_missing_values(10);
         // 45 > 20: 35, 25, 15 are added; 5 is not above the interval
         assert_eq!(spread.values, [(10, 7), (15, 1), (25, 1), (35, 1), (45, 1)]);
     }

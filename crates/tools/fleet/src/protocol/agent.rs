@@ -567,7 +567,7 @@ impl Agent {
             Ok(_) => return self.cancel_step(step, "no part of the load is left for this agent"),
             Err(why) => return self.cancel_step(step, &why.to_string()),
         };
-        if let Some(why) = self.beyond_ceiling(rate_peak, shares.iter()) {
+        if let Some(why) = self.rate_limit_refusal(rate_peak, shares.iter()) {
             return self.cancel_step(step, &why);
         }
         let Some(offset) = self.offset() else {
@@ -588,7 +588,7 @@ impl Agent {
 
     /// Returns the reason if our operator's rate limit forbids these parts of a load that peaks at
     /// `rate_peak`.
-    fn beyond_ceiling<'a>(
+    fn rate_limit_refusal<'a>(
         &self,
         rate_peak: Option<f64>,
         shares: impl Iterator<Item = &'a Share>,
@@ -662,7 +662,7 @@ impl Agent {
             return Err("it already runs some of these slots".into());
         }
         let all = mine.iter().chain(&self.extra).chain(parts.iter().flatten());
-        if let Some(why) = self.beyond_ceiling(self.rate_peak, all) {
+        if let Some(why) = self.rate_limit_refusal(self.rate_peak, all) {
             return Err(why);
         }
         self.extra.extend(parts.iter().flatten().cloned());

@@ -380,7 +380,7 @@ impl Manager {
                 self.stage(agent, AgentStage::Arming, AgentStage::Armed, |agent_entry| {
                     (agent_entry.ahead, agent_entry.bound) = (ahead, bound);
                 });
-                self.go_when_armed();
+                self.start_when_armed();
             }
             FromAgent::StoodDown { why, .. } => {
                 self.events.push_back(FleetEvent::StoodDown(agent.to_owned(), why));
@@ -683,7 +683,7 @@ impl Manager {
         again.into_iter().for_each(|(successor, message)| self.one(&successor, message));
     }
 
-    fn go_when_armed(&mut self) {
+    fn start_when_armed(&mut self) {
         let all = |stage: AgentStage| {
             self.agent_entries.values().all(|agent_entry| agent_entry.stage == stage)
         };
@@ -729,7 +729,7 @@ impl Manager {
     pub fn receive_from_watch(&mut self, id: &str, message: Stamped<FromWatch>, now: Nanos) {
         let Stamped { stamp, content: message } = message;
         if let FromWatch::Hello(hello) = message {
-            return self.greet_watch(id, stamp, hello, now);
+            return self.accept_watch(id, stamp, hello, now);
         }
         let this = (self.run, self.step);
         let place = self.watch.as_mut().filter(|watch| watch.id == id);
@@ -768,7 +768,7 @@ impl Manager {
     }
 
     /// Accepts a watch; it replaces one that has fallen silent.
-    fn greet_watch(&mut self, id: &str, stamp: Stamp, hello: WatchHello, now: Nanos) {
+    fn accept_watch(&mut self, id: &str, stamp: Stamp, hello: WatchHello, now: Nanos) {
         let (session, proof) = (hello.session, hello.proof);
         let other = self.watch.as_ref().filter(|watch| watch.id != id);
         let refused = if hello.protocol != PROTOCOL {
@@ -849,10 +849,10 @@ impl Manager {
             return;
         }
         agent_entry.early.insert(head.number, bytes);
-        self.hand_on(agent, now);
+        self.deliver_rows(agent, now);
     }
 
-    fn hand_on(&mut self, agent: &str, now: Nanos) {
+    fn deliver_rows(&mut self, agent: &str, now: Nanos) {
         let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
         while let Some(bytes) = agent_entry.early.remove(&agent_entry.next_row) {
             agent_entry.next_row += 1;
@@ -890,7 +890,7 @@ impl Manager {
         if matches!(agent_entry.stage, AgentStage::Running | AgentStage::Over) {
             // a repetition changes nothing
             agent_entry.content.get_or_insert(content);
-            self.hand_on(agent, now);
+            self.deliver_rows(agent, now);
         }
     }
 

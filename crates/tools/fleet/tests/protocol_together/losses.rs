@@ -182,7 +182,7 @@ fn an_excluded_agent_is_not_expected_in_the_next_step() {
 }
 
 /// Returns a manager of one agent that runs the step of another manager.
-fn adopting(now: Nanos) -> Manager {
+fn manager_taking_over(now: Nanos) -> Manager {
     let mut manager = Manager::new(2, 1, now);
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
     let holding = Holding { run: 1, step: 1, slots: vec![vec![0]], of: 1, ..Holding::default() };
@@ -194,7 +194,7 @@ fn adopting(now: Nanos) -> Manager {
 #[test]
 fn an_awaited_row_empties_a_full_shelf() {
     let now = Nanos::from_secs(50);
-    let mut manager = adopting(now);
+    let mut manager = manager_taking_over(now);
     let row = |number| {
         let head = RowHead { run: 1, step: 1, number, ..RowHead::default() };
         encode(&head, &Snapshot::default())

@@ -20,7 +20,7 @@ const OFFER_LEAD: Nanos = Nanos::from_secs(1);
 const PIECES_MAX: usize = 65_536;
 
 /// Returns why no other agent can continue a part of this plan; `None` if others can.
-pub(crate) fn immovable(plan: &Plan) -> Option<String> {
+pub(crate) fn why_not_redistributable(plan: &Plan) -> Option<String> {
     let why = if plan.loads().iter().any(|load| matches!(load, Load::Closed { .. })) {
         "users of a closed loop have state that other machines lack: give --rate"
     } else if plan.loads().iter().any(|load| load.session().is_some()) {
@@ -254,9 +254,9 @@ mod tests {
             connections_max: None,
             queue_max: None,
         };
-        assert_eq!(immovable(&plan(open())), None);
+        assert_eq!(why_not_redistributable(&plan(open())), None);
         let closed = plan(Load::Closed { users: 2, think: Think::None, session: None });
-        assert!(immovable(&closed).unwrap().contains("closed loop"));
+        assert!(why_not_redistributable(&closed).unwrap().contains("closed loop"));
         let script = plan::ScriptPlan {
             name: "a.lua".into(),
             text: Vec::new(),
@@ -264,6 +264,6 @@ mod tests {
             files: Vec::new(),
         };
         let scripted = Plan { script: Some(script), ..plan(open()) };
-        assert!(immovable(&scripted).unwrap().contains("script"));
+        assert!(why_not_redistributable(&scripted).unwrap().contains("script"));
     }
 }

@@ -281,7 +281,7 @@ impl Connection {
             (Treatment::Reset, _) => Act::Reset,
             (_, Some(Misbehaviour::NeverAnswer)) => {
                 core.book(self.peer, &request.line, None, None);
-                core.dealt_with();
+                core.count_finished();
                 return;
             }
             (_, Some(Misbehaviour::CloseEarly)) => Act::Close,
@@ -330,7 +330,7 @@ impl Connection {
                     sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO)).ok();
                 }
                 core.book(self.peer, &line, None, None);
-                core.dealt_with();
+                core.count_finished();
                 return Life::Over;
             }
         };
@@ -413,7 +413,7 @@ impl Connection {
             let (after, is_final) = (outgoing.after, outgoing.is_final);
             self.sending.pop_front();
             if is_final {
-                core.dealt_with();
+                core.count_finished();
             }
             if after != After::Keep {
                 return after;

@@ -129,7 +129,7 @@ impl Core {
     }
 
     /// Counts one more request as finished, with any outcome.
-    pub(super) fn dealt_with(&mut self) {
+    pub(super) fn count_finished(&mut self) {
         self.dealt_with += 1;
         self.dead |= self.faults.die_after == Some(self.dealt_with);
     }

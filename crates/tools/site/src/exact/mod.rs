@@ -62,7 +62,7 @@ impl Loop {
     /// Serves until stopped or, with `die_after`, until it dies; then the listener and all
     /// connections are closed.
     pub(crate) fn serve(self) -> std::io::Result<()> {
-        net::reactor::sharpen_timers();
+        net::reactor::minimize_timer_slack();
         if let Some(defects) = &self.config.range {
             return range::serve(self.poller, defects, self.config.backlog(), self.shared);
         }

@@ -188,14 +188,14 @@ async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) 
                     drop(permit);
                 });
             }
-            Err(error) if is_of_the_connection(&error) => {}
+            Err(error) if is_client_abort(&error) => {}
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }
 
 /// Returns whether the client gave up before it was accepted, which is no failure of the server.
-fn is_of_the_connection(error: &std::io::Error) -> bool {
+fn is_client_abort(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }

@@ -30,6 +30,7 @@ use websocket::handshake::ServerError;
 
 /// Result of a request.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every response is a page")]
 pub(super) enum SiteResponse {
     Page(Response<PageBody>),
     Raw(RawResponse),

@@ -80,7 +80,7 @@ fn config(wanted: &Http3, early: Option<EarlyData>) -> Result<quinn::ServerConfi
         tls.max_early_data_size = u32::MAX;
     }
     tls.session_storage = match early {
-        Some(EarlyData::Refuse) => Arc::new(Forgetful),
+        Some(EarlyData::Refuse) => Arc::new(DiscardingSessions),
         _ => rustls::server::ServerSessionMemoryCache::new(SESSIONS_MAX),
     };
     let tls =
@@ -97,9 +97,9 @@ const SESSIONS_MAX: usize = 16_384;
 
 /// Session store that claims to store sessions and returns none.
 #[derive(Debug)]
-struct Forgetful;
+struct DiscardingSessions;
 
-impl rustls::server::StoresServerSessions for Forgetful {
+impl rustls::server::StoresServerSessions for DiscardingSessions {
     fn put(&self, _key: Vec<u8>, _value: Vec<u8>) -> bool {
         true
     }

@@ -197,7 +197,7 @@ impl<'a> EchoServer<'a> {
                     self.take(&buffer[..count], Instant::now());
                 }
                 message = next_of(&mut self.room), if reads => {
-                    self.take_of_room(message, Instant::now());
+                    self.schedule_room_messages(message, Instant::now());
                 }
                 () = sleep_until(wake.unwrap_or(now)), if wake.is_some() => {}
             }
@@ -212,7 +212,7 @@ impl<'a> EchoServer<'a> {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let push = self.plan.push_every().map(|every| self.begun + every * self.next_push());
+        let push = self.plan.push_interval().map(|every| self.begun + every * self.next_push());
         self.answers.front().map(|answer| answer.at).into_iter().chain(push).min()
     }
 
@@ -225,7 +225,7 @@ impl<'a> EchoServer<'a> {
             let Some(answer) = self.answers.pop_front() else { break };
             self.socket.send(answer.text, &answer.payload, &mut self.out);
         }
-        while let Some(every) = self.plan.push_every()
+        while let Some(every) = self.plan.push_interval()
             && self.begun + every * self.next_push() <= now
         {
             self.pushed += 1;
@@ -271,7 +271,7 @@ impl<'a> EchoServer<'a> {
     }
 
     /// Schedules a message of the room, and further ones that have arrived.
-    fn take_of_room(&mut self, first: RoomMessage, now: Instant) {
+    fn schedule_room_messages(&mut self, first: RoomMessage, now: Instant) {
         let mut next = Some(first);
         while let Some(RoomMessage { text, payload }) = next {
             self.schedule(text, payload.to_vec(), now);

@@ -1,7 +1,7 @@
 //! A crash that does not recur at once. Many repetitions show how often it occurs, and whether it
 //! depends on what is sent.
 
-use super::{accuse, keep};
+use super::{blame_conversation, keep};
 use crate::attempts::Rate;
 use crate::life::AffectedPart;
 use crate::search::{LossRate, SearchEnd};
@@ -110,13 +110,13 @@ pub(super) fn find(
         }
         CrashVerdict::Depends(one) => {
             let before = LossRate { rate: found.rates[one], affected: found.affected, stopped };
-            accuse(runner, case, &tail[one], before, result);
+            blame_conversation(runner, case, &tail[one], before, result);
         }
         CrashVerdict::Chance(last) => {
             // whatever was sent when it crashed is not the cause
             result.exchanges.retain(|one| !is_crash(one));
             let seen = LossRate { rate: total, affected: found.affected, stopped };
-            keep_chance(runner, case, &tail[last], seen, result);
+            record_random_crash(runner, case, &tail[last], seen, result);
         }
     }
     if stopped {
@@ -154,7 +154,7 @@ fn is_crash(exchange: &ExchangeResult) -> bool {
 }
 
 /// Records a crash that does not depend on what is sent.
-fn keep_chance(
+fn record_random_crash(
     runner: &mut Runner<'_>,
     case: &Case,
     last: &Suspect,

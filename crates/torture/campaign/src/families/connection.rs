@@ -1,7 +1,7 @@
 //! Use of connections: a request in pieces, byte by byte, or from a reused port.
 
 use crate::attempts::{Reproduced, Tries};
-use crate::tries::accuse;
+use crate::tries::blame_conversation;
 use crate::{PLAIN_DEADLINE, Runner, habits};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, RequestSplits, SamePort, SingleBytes};
@@ -243,7 +243,7 @@ pub(super) fn plainly(
         });
         let mut judgement = judgement(runner, &talk);
         let affected = runner.life.observe(runner.world);
-        accuse(affected, &mut judgement, &talk, None);
+        blame_conversation(affected, &mut judgement, &talk, None);
         let outcome = judgement.outcome;
         let execution =
             Execution { case, name, attempt, script, talk: &talk, judgement: &judgement };

@@ -147,7 +147,7 @@ fn hold(
         faults: Vec::new(),
         cut: VecDeque::new(),
     };
-    let probes = runner.play_probed(&case.id, &mut rain);
+    let probes = runner.play_with_probes(&case.id, &mut rain);
     let RandomLoad { sent, tally, faults, cut, .. } = rain;
     for (script, talk) in cut {
         runner.trail.add(Suspect::of(case, CUT, script, talk));

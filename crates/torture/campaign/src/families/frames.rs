@@ -267,7 +267,7 @@ fn report(
         |one: &Ended| !one.by_us && matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let mut words: BTreeMap<String, u64> = BTreeMap::new();
     for one in &round.ended {
-        let word = match (one.farewell, is_by_server(one)) {
+        let word = match (one.goaway_code, is_by_server(one)) {
             (Some(code), _) if over_quic => {
                 format!("CONNECTION_CLOSE {}", http3::code_name(code))
             }
@@ -280,7 +280,7 @@ fn report(
     }
     let text: Vec<String> =
         words.iter().map(|(word, count)| format!("{word} on {count}")).collect();
-    let ended = round.ended.iter().filter(|one| is_by_server(one) || one.farewell.is_some());
+    let ended = round.ended.iter().filter(|one| is_by_server(one) || one.goaway_code.is_some());
     let ended: Vec<u64> = ended.map(|one| one.sent).collect();
     result.measures.push(Measure {
         what: format!("{} until the server ends it", with.kind.word()),

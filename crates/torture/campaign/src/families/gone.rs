@@ -51,7 +51,7 @@ pub(super) fn run(
 }
 
 /// Describes a server that did not recover from `count` such requests.
-pub(crate) fn gone_for_good(sent: u64) -> String {
+pub(crate) fn describe_lost_workers(sent: u64) -> String {
     let such = if sent == 1 {
         "one such request, whose client has"
     } else {
@@ -79,7 +79,7 @@ fn report(
         let why = format!("{text}: plain requests got responses again after {back}");
         return result.note(ConversationOutcome::Advisory, why);
     }
-    let why = gone_for_good(sent);
+    let why = describe_lost_workers(sent);
     let script = TalkScript { start: runner.now(), ..hung.script.clone() };
     let talk = runner.hold(script.clone());
     let judgement = Judgement {
@@ -109,7 +109,7 @@ pub(crate) fn repeat_hang(
         if recovery.is_late() {
             return Some((sent, recovery));
         }
-        if talk.end != TalkEnd::Silent || runner.has_to_end() {
+        if talk.end != TalkEnd::Silent || runner.must_end_run() {
             return None;
         }
     }

@@ -84,7 +84,7 @@ pub(super) fn run(
         return;
     }
     for (name, repeated) in KINDS {
-        if runner.has_to_end() || runner.life.is_gone() {
+        if runner.must_end_run() || runner.life.is_gone() {
             return;
         }
         if repeated == Repeated::Random(FuzzPlace::Body) && !runner.target.takes_bodies {
@@ -211,7 +211,7 @@ fn batches(
     for batch in 0..with.batches {
         let numbers: Vec<u64> = (0..with.requests).map(|at| at + batch * with.requests).collect();
         for some in numbers.chunks(AT_ONCE) {
-            if runner.has_to_end() {
+            if runner.must_end_run() {
                 return None;
             }
             let scripts: Vec<TalkScript> = some

@@ -92,9 +92,9 @@ pub(super) fn run(
             let Some(talk) = place.and_then(|place| talks.get(place)) else { continue };
             responses += talk.replies.responses.len() as u64;
             match look(&known, one, talk) {
-                Whose::Own => {}
-                Whose::Unknown => unknown += 1,
-                Whose::Foreign(why) => found(runner, case, one, talk, why, round, result),
+                ResponseOwner::Own => {}
+                ResponseOwner::Unknown => unknown += 1,
+                ResponseOwner::Foreign(why) => found(runner, case, one, talk, why, round, result),
             }
         }
     }
@@ -248,7 +248,7 @@ fn neighbors(
 
 /// Data received on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Whose {
+enum ResponseOwner {
     Own,
     /// Neither the expected response nor that of another request, for instance from an overloaded
     /// server.
@@ -257,16 +257,16 @@ enum Whose {
     Foreign(String),
 }
 
-fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> Whose {
+fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> ResponseOwner {
     if let Some(token) = foreign_token(&talk.raw, &asked.tokens) {
-        return Whose::Foreign(format!(
+        return ResponseOwner::Foreign(format!(
             "the response contained the token {token}, which was sent on another connection"
         ));
     }
-    let mut seen = Whose::Own;
+    let mut seen = ResponseOwner::Own;
     for (place, response) in talk.replies.responses.iter().enumerate() {
         let Some(own) = asked.known.get(place).map(|which| &known[*which]) else {
-            return Whose::Foreign(format!(
+            return ResponseOwner::Foreign(format!(
                 "{} responses arrived for {} requests",
                 talk.replies.responses.len(),
                 asked.known.len()
@@ -277,7 +277,7 @@ fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> Whose {
         }
         match known.iter().find(|other| other.is(response)) {
             Some(other) => {
-                return Whose::Foreign(format!(
+                return ResponseOwner::Foreign(format!(
                     "request {} of {} was for {}, but the response is that of {}: {} with {}",
                     place + 1,
                     asked.known.len(),
@@ -287,7 +287,7 @@ fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> Whose {
                     show::bytes(response.body_len)
                 ));
             }
-            None => seen = Whose::Unknown,
+            None => seen = ResponseOwner::Unknown,
         }
     }
     seen

@@ -28,7 +28,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
     let mut corpus = Corpus::new(values, fields, with.corpus as usize);
     let asked = runner.settings.mutants_max.unwrap_or(with.number);
     let span = runner.settings.mutation.unwrap_or(with.span);
-    if runner.settings.mutation.is_some() && !bounds::is_spared(runner.world.governor()) {
+    if runner.settings.mutation.is_some() && !bounds::must_be_spared(runner.world.governor()) {
         // on third-party servers the limit of a case applies
         runner.world.governor().lengthen_case(span + PLAIN_DEADLINE);
     }
@@ -36,7 +36,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
     let (mut sent, mut failures, mut hangs, mut oldest) = (0, 0, 0, 0);
     let is_enough = |failures, hangs| failures >= FAILURES_MAX || hangs >= HANGS_MAX;
     while sent < asked && !is_enough(failures, hangs) && runner.now() - start < span {
-        let over = runner.has_to_end() || runner.life.is_gone();
+        let over = runner.must_end_run() || runner.life.is_gone();
         // check a lost server before anything else is sent
         if over || runner.trail.was_lost() {
             break;
@@ -105,5 +105,5 @@ fn first_time(shot: &Shot) -> Nanos {
 
 /// Returns whether it failed by silence, before the full time limit.
 fn is_early((talk, judgement): &(Talk, Judgement)) -> bool {
-    !judgement.outcome.is_well() && talk.end == TalkEnd::Silent
+    !judgement.outcome.is_favorable() && talk.end == TalkEnd::Silent
 }

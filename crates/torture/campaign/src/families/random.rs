@@ -59,7 +59,7 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
             let (shot, script) = (&shots[at], scripts[at].clone());
             let silent = talk.end == TalkEnd::Silent;
             let fired = assess(runner, case, &name, shot, 1, script, talk);
-            if hangs > 0 && silent && !fired.1.outcome.is_well() {
+            if hangs > 0 && silent && !fired.1.outcome.is_favorable() {
                 *result.tally.entry(fuzz::tallied(shot, &fired.0)).or_default() += 1;
                 hangs += 1;
                 continue;
@@ -125,7 +125,7 @@ pub(crate) fn book(
     let row = format!("{page}{}", fuzz::tallied(shot, &talk));
     *result.tally.entry(row).or_default() += 1;
     // a conversation that our own limits stopped shows nothing about the server
-    if judgement.outcome.is_well() || talk.end == TalkEnd::Bounded {
+    if judgement.outcome.is_favorable() || talk.end == TalkEnd::Bounded {
         return TestOutcome::Pass;
     }
     let kind = FailureKind::of(&talk, runner.profile.plain());
@@ -152,7 +152,7 @@ pub(crate) fn book(
         runner.findings.add(Finding { case, name, script, kind, slow: None });
     }
     result.show(outcome);
-    if !outcome.is_well() && result.exchanges.len() < KEPT_MAX {
+    if !outcome.is_favorable() && result.exchanges.len() < KEPT_MAX {
         result.exchanges.push(kept);
     }
     outcome
@@ -229,7 +229,7 @@ fn again(
             .first()
             .is_some_and(|response| runner.profile.plain().is(response))
         {
-            runner.profile.plain_took(asked.over);
+            runner.profile.record_plain_time(asked.over);
         }
         // wait for silence concurrently
         let scripts: Vec<TalkScript> = (1..TRIES).map(|_| script(runner, shot)).collect();
@@ -239,7 +239,7 @@ fn again(
             }
             let attempt = tries.made() + 1;
             let judged = assess(runner, case, &kept.name, shot, attempt, script, talk);
-            tries.count(!judged.1.outcome.is_well());
+            tries.count(!judged.1.outcome.is_favorable());
         }
     }
     while let Some(attempt) = tries.next() {
@@ -255,7 +255,7 @@ fn again(
         if is_cut(runner, &talk) || matches!(talk.end, TalkEnd::Unconnected(_)) {
             break;
         }
-        tries.count(!judgement.outcome.is_well());
+        tries.count(!judgement.outcome.is_favorable());
         if !silent && kept.judgement.outcome != TestOutcome::Inconclusive {
             tries.measure_rate();
         }

@@ -3,7 +3,7 @@
 
 use super::connection::plainly;
 use crate::pressure::Plan;
-use crate::tries::accuse;
+use crate::tries::blame_conversation;
 use crate::{PLAIN_DEADLINE, Runner, bounds, habits, pressure, scripts};
 use dialogue::packets::{
     Opening, PacketContent, PacketKind, PacketStep, PlaceBase, SegmentStep, SeqPlace, StreamPart,
@@ -134,7 +134,7 @@ pub(super) fn overlap(
     if let Some(third) = other.get_mut(2) {
         *third = b'X';
     }
-    if serves_both(runner, &other) {
+    if cannot_distinguish_requests(runner, &other) {
         let why = "not tested: the server responds to GEX as to GET";
         return runner.profile.record_trait("overlap".to_owned(), why);
     }
@@ -146,13 +146,13 @@ pub(super) fn overlap(
             }
             let script = scripts::segments(runner, overlapping(geometry, &other), PLAIN_DEADLINE);
             let talk = runner.hold(script.clone());
-            let now = taken_of(runner, &talk);
+            let now = overlap_winner_of(runner, &talk);
             let agrees = taken.first().is_none_or(|before| *before == now);
             taken.push(now);
             let judgement = overlap_judgement(&talk, now, agrees);
             let affected = runner.life.observe(runner.world);
             let mut judgement = judgement;
-            accuse(affected, &mut judgement, &talk, None);
+            blame_conversation(affected, &mut judgement, &talk, None);
             let name = geometry.name;
             let execution = Execution {
                 case,
@@ -178,7 +178,7 @@ pub(super) fn overlap(
 }
 
 /// Returns whether the two requests cannot be distinguished.
-fn serves_both(runner: &mut Runner<'_>, other: &[u8]) -> bool {
+fn cannot_distinguish_requests(runner: &mut Runner<'_>, other: &[u8]) -> bool {
     let talk = runner.ask(other);
     talk.replies.responses.first().is_some_and(|response| runner.profile.plain().is(response))
 }
@@ -202,7 +202,7 @@ fn overlapping(geometry: &Geometry, other: &[u8]) -> Vec<Move> {
     ]
 }
 
-fn taken_of(runner: &Runner<'_>, talk: &Talk) -> OverlapWinner {
+fn overlap_winner_of(runner: &Runner<'_>, talk: &Talk) -> OverlapWinner {
     match talk.replies.responses.first() {
         Some(response) if runner.profile.plain().is(response) => OverlapWinner::First,
         Some(_) => OverlapWinner::Second,
@@ -265,7 +265,7 @@ pub(super) fn held(
         result.notes.push(why);
         return;
     }
-    let (kind, steps) = held_steps(runner, with.kind);
+    let (kind, steps) = steps_of_state(runner, with.kind);
     let connections = bounds::connections_max(runner.world.governor(), with.connections);
     let bare = scripts::segments(runner, steps, LIFE);
     let script = TalkScript { hold: true, ..bare };
@@ -294,7 +294,7 @@ pub(super) fn held(
 }
 
 /// Returns the name of the state, and the steps that lead to it.
-fn held_steps(runner: &Runner<'_>, state: SegmentState) -> (&'static str, Vec<Move>) {
+fn steps_of_state(runner: &Runner<'_>, state: SegmentState) -> (&'static str, Vec<Move>) {
     match state {
         SegmentState::HalfOpen => {
             let syn = packet(SegmentStep { flags: Some(SYN), times: 1, ..SegmentStep::default() });

@@ -226,7 +226,7 @@ pub(super) fn handshakes(
             TalkScript { start: at(number), ..bare }
         });
         let mut all = All::new(scripts.collect());
-        let probes = runner.play_probed(&case.id, &mut all);
+        let probes = runner.play_with_probes(&case.id, &mut all);
         let mut times: Vec<Nanos> = all.into_talks().iter().filter_map(handshake).collect();
         times.sort_unstable();
         let failed = count - times.len() as u64;

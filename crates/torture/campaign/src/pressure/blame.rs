@@ -39,7 +39,7 @@ pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResul
         let suspect = Suspect { case: case.id.clone(), name, script, talk: None };
         match search::loss_rate(runner, std::slice::from_ref(&suspect)) {
             Ok(found) if found.rate.is_usual() => {
-                return culprit::accuse(runner, case, &suspect, found, result);
+                return culprit::blame_conversation(runner, case, &suspect, found, result);
             }
             Ok(_) => {}
             Err(end) => ended = Some(end),

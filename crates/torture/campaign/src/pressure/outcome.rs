@@ -175,7 +175,7 @@ impl Pressed<'_> {
     }
 
     /// Returns whether probes were abnormal until the end of the watch.
-    fn is_lost_for_good(&self) -> bool {
+    fn never_recovers(&self) -> bool {
         let from = self.over_at - AT_THE_END;
         let bad = |probe: &&Probe| probe.due >= from && probe.seen != Seen::Correct;
         self.back_at.is_none() && self.probes.iter().any(|probe| bad(&probe))
@@ -260,7 +260,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
             show::duration(pressed.over_at - pressed.released_at)
         ));
     }
-    if pressed.is_lost_for_good() {
+    if pressed.never_recovers() {
         return verdict(PressureOutcome::Leak, notes);
     }
     let word = classify(pressed, health);

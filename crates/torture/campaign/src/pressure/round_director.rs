@@ -28,7 +28,7 @@ pub(crate) struct Ended {
     /// The status of the first response, if any.
     pub(crate) status: Option<u16>,
     /// GOAWAY code of HTTP/2.
-    pub(crate) farewell: Option<u32>,
+    pub(crate) goaway_code: Option<u32>,
     /// Bytes from us that the kernel accepted.
     pub(crate) sent: u64,
 }
@@ -168,7 +168,7 @@ impl RoundDirector {
                 right: !responses.is_empty() && responses.iter().all(|one| self.plain.is(one)),
                 status: responses.first().map(|first| first.status),
                 by_us,
-                farewell: talk.replies.frames.as_ref().and_then(|frames| frames.farewell()),
+                goaway_code: talk.replies.frames.as_ref().and_then(|frames| frames.goaway_code()),
                 sent: talk.sent,
             });
         }
@@ -201,7 +201,7 @@ impl RoundDirector {
         let end = self.pressed_from + self.plan.hold;
         let least = self.pressed_from + PRESS_MIN.min(self.plan.hold);
         let through = self.plan.until_over && self.places.is_empty() && now >= least;
-        if now < end && !through && !self.is_served_again() {
+        if now < end && !through && !self.service_recovered() {
             return Wake::At(if now < least { least } else { end });
         }
         for place in self.places.keys() {
@@ -217,11 +217,11 @@ impl RoundDirector {
     /// slot was the kept probe's.
     pub(crate) fn was_cut_short(&self) -> bool {
         let by_server = |one: &Ended| matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_));
-        !self.plan.sees_ends() || self.ended.iter().any(by_server)
+        !self.plan.observes_closes() || self.ended.iter().any(by_server)
     }
 
     /// Returns whether service was denied, and then available again long enough.
-    fn is_served_again(&self) -> bool {
+    fn service_recovered(&self) -> bool {
         if !self.was_cut_short() {
             return false;
         }
@@ -241,7 +241,7 @@ impl RoundDirector {
         Wake::Done
     }
 
-    fn felt_pressed(&mut self, probe: &Probe) {
+    fn felt_under_load(&mut self, probe: &Probe) {
         if probe.seen == Seen::Lost {
             self.lost_at = Some(self.lost_at.map_or(probe.due, |at| at.max(probe.due)));
             if self.served_from.is_some_and(|from| from <= probe.due) {
@@ -301,7 +301,7 @@ impl ProbeListener for RoundDirector {
     fn probed(&mut self, probe: &Probe) {
         self.calm.felt(probe);
         if self.phase == Phase::Press && probe.due >= self.armed_at - self.origin {
-            self.felt_pressed(probe);
+            self.felt_under_load(probe);
         }
     }
 }

@@ -41,7 +41,7 @@ impl<'a> Probed<'a> {
     }
 
     /// Returns all completed probes in order of completion.
-    pub fn into_felt(self) -> Vec<Probe> {
+    pub fn into_completed(self) -> Vec<Probe> {
         self.felt
     }
 

@@ -210,7 +210,7 @@ fn stated_length(bytes: &[u8]) -> Option<(Range<usize>, usize)> {
 }
 
 /// Returns whether this is a single write of a single request with a correct Content-Length.
-pub(super) fn length_is_right(moves: &[Move]) -> bool {
+pub(super) fn has_right_length(moves: &[Move]) -> bool {
     let [Move::Send(bytes)] = moves else { return false };
     let Some((digits, end)) = stated_length(bytes) else { return false };
     let stated = std::str::from_utf8(&bytes[digits]).ok().and_then(|text| text.parse().ok());

@@ -64,7 +64,7 @@ fn content_length_stays_correct() {
     let body = [vec![1; 300], b"boom".to_vec(), vec![2; 300]].concat();
     let head = format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len());
     let whole = |bytes: &[u8]| {
-        let length = cut::length_is_right(&[Move::Send(bytes.to_vec())]);
+        let length = cut::has_right_length(&[Move::Send(bytes.to_vec())]);
         length && has(bytes, b"boom") && bytes.starts_with(b"POST ")
     };
     let (left, _) = shrunk(&[head.as_bytes(), &body].concat(), whole);

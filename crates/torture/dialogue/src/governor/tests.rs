@@ -189,7 +189,7 @@ fn a_run_ends_at_its_time_limit() {
 #[test]
 fn third_party_machines_in_front_bar_stress_cases() {
     let mut one = governor(narrow());
-    one.bar_in_front(vec!["W-01".into()]);
+    one.bar_if_third_party(vec!["W-01".into()]);
     let plain = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     one.heard(&talk(plain, TalkEnd::Open, ms(3)));
     assert_eq!(one.barred("W-01"), None);

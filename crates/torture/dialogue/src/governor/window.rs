@@ -49,7 +49,7 @@ impl Window {
     }
 
     /// Moves an event from an earlier instant to now; returns false if it is too old to be moved.
-    pub(super) fn put_off(&mut self, taken: Nanos, now: Nanos) -> bool {
+    pub(super) fn postpone(&mut self, taken: Nanos, now: Nanos) -> bool {
         let entry = self.entries.back_mut();
         let Some((_, last, _)) =
             entry.filter(|(first, _, _)| *first <= taken && now < *first + GRAIN)

@@ -206,7 +206,7 @@ impl FrameReader {
     }
 
     /// Returns the code of the last GOAWAY, if any.
-    pub fn farewell(&self) -> Option<u32> {
+    pub fn goaway_code(&self) -> Option<u32> {
         self.frames.iter().rev().find(|frame| frame.kind == GOAWAY)?.code()
     }
 

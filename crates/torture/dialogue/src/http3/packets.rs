@@ -210,7 +210,7 @@ pub fn ended_by_us(frames: &[FrameSeen]) -> bool {
 
 /// Returns whether we closed it because our buffer after a gap was full: the server violated no
 /// rule.
-pub fn held_too_much(frames: &[FrameSeen]) -> bool {
+pub fn gap_buffer_was_full(frames: &[FrameSeen]) -> bool {
     named("held-large").is_some_and(|row| is_heard(frames, row))
 }
 

@@ -235,7 +235,7 @@ impl PacketTalk {
             let mut number = seq;
             for content in cut(&content, step.size.map_or(SEGMENT_MAX, usize::from)) {
                 let mut segment = self.raw(step, number, content.to_vec());
-                segment.keep = counts && is_polite(&segment) && step.stamp == 0;
+                segment.keep = counts && is_well_behaved(&segment) && step.stamp == 0;
                 number = number.wrapping_add(segment.span());
                 self.pieces.push_back((at, segment));
                 at += step.gap;
@@ -557,7 +557,7 @@ impl PacketTalk {
 }
 
 /// Returns whether a well-behaved client could have sent it, so that it must be acknowledged.
-fn is_polite(segment: &RawSegment) -> bool {
+fn is_well_behaved(segment: &RawSegment) -> bool {
     let odd = flag::SYN | flag::RST | flag::URG;
     let flags = segment.flags & flag::ACK != 0 && segment.flags & odd == 0;
     flags && segment.span() > 0 && !segment.wrong_sum && segment.offset.is_none()

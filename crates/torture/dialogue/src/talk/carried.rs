@@ -41,7 +41,7 @@ impl Carried {
 
     /// Passes them to a play, with whether it must end them. `patience` as in
     /// [`super::Conversations::patient`].
-    pub(super) fn pick_up(&mut self, patience: Nanos) -> (Vec<Option<Conversation>>, bool) {
+    pub(super) fn pass_to_play(&mut self, patience: Nanos) -> (Vec<Option<Conversation>>, bool) {
         let fresh = std::mem::take(&mut self.fresh).into_iter().map(|mut script| {
             script.deadline += Nanos(patience.0 / 4);
             Some(Conversation::new(script, patience))
@@ -52,7 +52,7 @@ impl Carried {
     }
 
     /// Takes them back from a play.
-    pub(super) fn put_down(
+    pub(super) fn return_carried(
         &mut self,
         lines: impl Iterator<Item = Option<Conversation>>,
         over: Vec<(usize, Talk)>,

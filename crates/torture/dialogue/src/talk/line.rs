@@ -201,7 +201,7 @@ impl Conversation {
 
     /// Returns whether its end shows that the server still responds: it is a probe on its own
     /// connection.
-    pub(super) fn is_sign(&self) -> bool {
+    pub(super) fn is_sign_of_life(&self) -> bool {
         self.script.probe && !self.watched
     }
 
@@ -257,10 +257,10 @@ impl Conversation {
         if self.paused_until.is_some_and(|until| now >= until) {
             self.paused_until = None;
             self.step += 1;
-            self.forget_in_frames();
+            self.drop_earlier_replies();
         }
         if self.script.is_raw() {
-            return self.go_on_raw(now);
+            return self.perform_raw_steps(now);
         }
         if self.more {
             return self.ready(io, slot, governor);
@@ -366,7 +366,7 @@ impl Conversation {
         if let Some(name) = &self.script.tls_name {
             let open = self.script.steps.contains(&Move::Renegotiate);
             let session = tls.as_mut().map(|factory| match open {
-                true => factory.laid_open(name),
+                true => factory.exposed_keys(name),
                 false => factory.session(name),
             });
             match session {
@@ -434,7 +434,7 @@ impl Conversation {
     /// Performs the next step; returns false if it must wait.
     fn take_step(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) -> bool {
         if !matches!(self.script.steps.get(self.step), Some(Move::Await(_))) {
-            self.forget_in_frames();
+            self.drop_earlier_replies();
         }
         let Some(step) = self.script.steps.get(self.step) else {
             self.stage = LinePhase::Listening;
@@ -515,7 +515,7 @@ impl Conversation {
 
     /// In frames replies have no order, and one stream may end twice, by its response and by a
     /// reset: data received before the last non-waiting step does not satisfy a waiting step.
-    fn forget_in_frames(&mut self) {
+    fn drop_earlier_replies(&mut self) {
         if self.replies.frames.is_some() {
             self.taken = self.replied();
         }

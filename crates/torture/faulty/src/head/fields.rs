@@ -79,7 +79,7 @@ pub(super) fn understand(
     };
     lengths(&mut head, defects)?;
     let expects = head.field("expect").is_some();
-    if expects && head.minor >= 1 && !head.says("expect", "100-continue") {
+    if expects && head.minor >= 1 && !head.has_value("expect", "100-continue") {
         return Err(HeadRefusal::Status(417));
     }
     if has(Defect::Upgrades) && head.field("upgrade").is_some() {

@@ -26,7 +26,10 @@ pub(super) struct RequestLine {
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
 /// Returns the line without its end, which must be CRLF.
-pub(super) fn ended_well<'l>(line: &'l [u8], defects: &Defects) -> Result<&'l [u8], HeadRefusal> {
+pub(super) fn without_line_end<'l>(
+    line: &'l [u8],
+    defects: &Defects,
+) -> Result<&'l [u8], HeadRefusal> {
     match line.strip_suffix(b"\r\n") {
         Some(text) => Ok(text),
         None if defects.contains(&Defect::HangsOnLfLines) => Err(HeadRefusal::Hang),

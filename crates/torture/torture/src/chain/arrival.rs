@@ -14,7 +14,7 @@ pub struct Arrival {
 
 impl Arrival {
     /// Returns whether another message may follow on the connection.
-    pub fn may_go_on(&self) -> bool {
+    pub fn may_continue(&self) -> bool {
         if self.cut_off {
             return false;
         }

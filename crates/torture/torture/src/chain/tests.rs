@@ -90,7 +90,7 @@ fn changes_by_a_proxy_are_listed() {
     assert_eq!(Handling::of(&[], true), Handling::Refused);
     assert_eq!(Handling::of(&[], false), Handling::Waits);
     assert_eq!(
-        [arrived.to_vec(), sent.to_vec()].map(|one| arrival(&one).may_go_on()),
+        [arrived.to_vec(), sent.to_vec()].map(|one| arrival(&one).may_continue()),
         [false, true]
     );
 }

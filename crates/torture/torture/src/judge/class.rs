@@ -150,9 +150,9 @@ impl Mask {
 }
 
 /// A word without an argument: its name, what a server should do, and whether it holds.
-type Plainly = (&'static str, &'static str, fn(&Talk, &Plain) -> bool);
+type PlainWord = (&'static str, &'static str, fn(&Talk, &Plain) -> bool);
 
-const WORDS: [Plainly; 33] = [
+const WORDS: [PlainWord; 33] = [
     ("goaway", "end the connection with GOAWAY and an error", |talk, _| http2::named(talk)),
     ("reject", "refuse it with 4xx, 501 or 505, or close the connection", rejected),
     ("answered", "answer", |talk, _| first(talk).is_some()),
@@ -189,7 +189,7 @@ const WORDS: [Plainly; 33] = [
     ("prompt", "begin to respond within a second", prompt),
     ("stands", "keep the connection", |talk, _| http2::stays_open(talk)),
     ("pong", "acknowledge a PING afterwards", |talk, _| http2::pong(talk)),
-    ("unheard", "not answer", |talk, _| http2::unheard(talk)),
+    ("unheard", "not answer", |talk, _| http2::got_no_reply(talk)),
     ("threefold", "send at most three times as much", |talk, _| http2::at_most(talk, 3)),
     ("one-beyond", "send at most three times as much and one datagram", |talk, _| {
         http2::at_most_before_last(talk, 3)
@@ -241,7 +241,7 @@ impl Class {
 
     /// Returns the class as an instruction to a server: `answer 400 and close the connection`.
     fn in_words(&self) -> String {
-        let all: Vec<String> = self.text.split_whitespace().map(word_in_words).collect();
+        let all: Vec<String> = self.text.split_whitespace().map(describe_word).collect();
         all.join(" and ")
     }
 
@@ -324,7 +324,7 @@ fn word(text: &str) -> Result<Word, String> {
 }
 
 /// Returns a word of a class as an instruction to a server.
-fn word_in_words(word: &str) -> String {
+fn describe_word(word: &str) -> String {
     if let Some((_, text, _)) = WORDS.iter().find(|(known, ..)| *known == word) {
         return (*text).to_owned();
     }

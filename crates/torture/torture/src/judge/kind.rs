@@ -105,7 +105,7 @@ impl FailureKind {
             _ if answers.is_empty() && talk.replies.junk.is_some() && !is_cut_off(talk) => {
                 FailureKind::NoHttp
             }
-            _ if followed_by_nothing(talk) && out_of_step(talk, plain).is_some() => {
+            _ if follow_up_got_nothing(talk) && out_of_step(talk, plain).is_some() => {
                 FailureKind::Hang
             }
             _ if out_of_step(talk, plain).is_some() => behind(talk),
@@ -121,7 +121,7 @@ fn is_cut_off(talk: &Talk) -> bool {
 }
 
 /// Returns whether the follow-up got no response over HTTP/2, which is different from a wrong one.
-fn followed_by_nothing(talk: &Talk) -> bool {
+fn follow_up_got_nothing(talk: &Talk) -> bool {
     let whole = |answer: &Response| answer.stream == FOLLOW_UP && answer.complete;
     talk.replies.frames.is_some() && !talk.replies.responses.iter().any(whole)
 }
@@ -145,7 +145,7 @@ fn own(talk: &Talk) -> FailureKind {
     let over = has_ended(talk) && behind.is_empty();
     match own.first() {
         // what follows a message without a known end must not be processed
-        Some(first) if is_unframed(first) && serves_more(talk) => FailureKind::ContentParsed,
+        Some(first) if refuses_framing(first) && serves_more(talk) => FailureKind::ContentParsed,
         Some(first) if is_refusal(first) => FailureKind::Refused,
         Some(_) if parses_content(talk) => FailureKind::ContentParsed,
         Some(_) if over => FailureKind::AnswerClosed,
@@ -169,7 +169,7 @@ fn serves_more(talk: &Talk) -> bool {
 }
 
 /// Returns whether a response refuses the framing of its request, or content of its length.
-fn is_unframed(response: &Response) -> bool {
+fn refuses_framing(response: &Response) -> bool {
     matches!(response.status, 400 | 413 | 501)
 }
 

@@ -154,7 +154,7 @@ impl TestOutcome {
     }
 
     /// Returns whether something was tested and the outcome is good.
-    pub fn is_well(self) -> bool {
+    pub fn is_favorable(self) -> bool {
         self <= TestOutcome::Alternative
     }
 
@@ -267,7 +267,7 @@ mod tests {
         for one in TestOutcome::ALL {
             let untested = ["skipped", "unseen", "inconclusive"].contains(&one.id());
             assert_eq!(one.is_tested(), !untested, "{}", one.id());
-            assert!(!(untested && (one.is_well() || one.is_finding())), "{}", one.id());
+            assert!(!(untested && (one.is_favorable() || one.is_finding())), "{}", one.id());
         }
     }
 }

@@ -177,7 +177,7 @@ fn is_recommended(case: &Case) -> bool {
 
 /// Limits the severity of a mere recommendation.
 fn capped(case: &Case, effect: Effect, rated: RatedSeverity) -> RatedSeverity {
-    let severity = match is_recommended(case) && !effect.is_on_others() {
+    let severity = match is_recommended(case) && !effect.affects_others() {
         true => rated.severity.min(RECOMMENDED_MAX),
         false => rated.severity,
     };
@@ -245,7 +245,7 @@ pub(crate) fn is_connection_limit(row: &CaseResult) -> bool {
 }
 
 /// Returns whether held connections keep others out, and were not compared with as many idle ones.
-pub(crate) fn is_uncompared(row: &CaseResult) -> bool {
+pub(crate) fn lacks_control(row: &CaseResult) -> bool {
     let held = matches!(&row.case.family, Some(Family::PressHeld(_)));
     row.outcome == TestOutcome::Denied && held && control(row).is_none()
 }

@@ -31,7 +31,7 @@ pub fn is_hang(talk: &Talk) -> bool {
 }
 
 /// Returns what the server may still wait for after everything was sent without a response.
-pub fn rightly_silent(talk: &Talk) -> Option<MissingPart> {
+pub fn part_still_awaited(talk: &Talk) -> Option<MissingPart> {
     waits(talk).filter(|_| is_silent(talk))
 }
 

@@ -99,7 +99,7 @@ impl Grounds<'_> {
     /// # Errors
     /// Fails with the reason and the fix.
     pub fn permits(&self, case: &Case) -> Result<(), String> {
-        let group = CaseGroup::of_letter(case.group())
+        let group = CaseGroup::by_letter(case.group())
             .ok_or_else(|| format!("no permission covers group {}", case.group()))?;
         let mut methods = case.exchanges.iter().flat_map(|exchange| &exchange.methods);
         let writes = methods.any(|method| WRITING.contains(&method.as_str()));
@@ -151,9 +151,9 @@ impl Grounds<'_> {
     }
 
     /// Returns whether a case may run only if no third-party machines are in front.
-    pub fn needs_bare_server(&self, case: &Case) -> bool {
+    pub fn needs_direct_server(&self, case: &Case) -> bool {
         let behind_none = self.proof.is_some_and(|proof| proof.behind == Behind::None);
-        let free = CaseGroup::of_letter(case.group()).is_some_and(|group| FREE.contains(&group));
+        let free = CaseGroup::by_letter(case.group()).is_some_and(|group| FREE.contains(&group));
         self.class == Class::Public && behind_none && !free
     }
 
@@ -184,7 +184,7 @@ impl Grounds<'_> {
             }
             _ => {}
         }
-        match proof.lacks_permission_of() {
+        match proof.party_without_permission() {
             Some(provider) => Err(format!(
                 "the machines in front belong to {provider}, whose permission the proof does not \
                 name"
@@ -213,7 +213,7 @@ impl ProofMonitor {
         let mut checked = self.found.proof.check(&self.claim, sources.unix_seconds());
         if checked.is_ok() && now >= self.due {
             self.due = now + RECHECK;
-            checked = proof::still_there(&self.claim, &self.found, sources);
+            checked = proof::verify_published(&self.claim, &self.found, sources);
         }
         let why = checked.err()?;
         Some(Stop::Permission(format!("the permission was withdrawn: {why}")))

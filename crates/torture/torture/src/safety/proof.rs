@@ -25,7 +25,7 @@ mod tests;
 
 pub use find::{
     Claim, FILE_PATH, FoundProof, ProofPlace, RECHECK, Sources, digest, find, fingerprint,
-    still_there, txt_name,
+    txt_name, verify_published,
 };
 pub use moment::{Day, Minute};
 
@@ -92,7 +92,7 @@ impl CaseGroup {
     }
 
     /// Returns the group of a case by the letter of its id.
-    pub fn of_letter(letter: char) -> Option<CaseGroup> {
+    pub fn by_letter(letter: char) -> Option<CaseGroup> {
         Some(match letter {
             'F' => CaseGroup::Fuzz,
             // exchanges like those of S, whatever their origin
@@ -302,7 +302,7 @@ impl Proof {
     }
 
     /// Returns the third party in front that has not given permission, if any.
-    pub fn lacks_permission_of(&self) -> Option<&str> {
+    pub fn party_without_permission(&self) -> Option<&str> {
         match &self.behind {
             Behind::Provider { name, permission: None } => Some(name),
             _ => None,

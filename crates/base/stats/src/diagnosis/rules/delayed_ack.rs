@@ -46,7 +46,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     let share_of = |hist: &Hist| {
         let line = line(hist, LOW, HIGH);
         let share = ratio(line.count as f64, hist.count() as f64);
-        (line.stands_out(COUNT_MIN) && share >= SHARE_MIN).then_some((line.count, share))
+        (line.is_peak(COUNT_MIN) && share >= SHARE_MIN).then_some((line.count, share))
     };
     let first = view.lives.first.quantile(0.5);
     // a handler that takes 40 ms between head and body does so for the first call as well

@@ -72,7 +72,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
 /// Number of calls at that time, if it is a peak.
 fn crowd(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
     let line = line(hist, low, high);
-    if line.stands_out(COUNT_MIN) { line.count } else { 0 }
+    if line.is_peak(COUNT_MIN) { line.count } else { 0 }
 }
 
 #[cfg(test)]

@@ -77,20 +77,21 @@ fn find(view: &View<'_>) -> Option<Sign> {
 
 /// Returns the number of rows of the higher of two levels, where two levels explain the rows.
 fn levels(times: &[f64]) -> Option<usize> {
-    early_cut(times).filter(|cut| settles(times, *cut))
+    warm_up_cut(times).filter(|cut| settles(times, *cut))
 }
 
 /// Returns the cut between two levels that explain the rows best, if it is in the first half.
-fn early_cut(times: &[f64]) -> Option<usize> {
+fn warm_up_cut(times: &[f64]) -> Option<usize> {
     let cuts = 1..times.len();
-    let best = cuts.min_by(|a, b| misfit(times, *a).total_cmp(&misfit(times, *b)))?;
+    let best =
+        cuts.min_by(|a, b| squared_distance(times, *a).total_cmp(&squared_distance(times, *b)))?;
     (best * 2 <= times.len()).then_some(best)
 }
 
 /// Returns the number of rows of a gradual fall, after which the rows are settled. See decision 23.
 fn decay(times: &[f64]) -> Option<usize> {
     // most of the fall is early: a step late in the run is not a warm-up
-    early_cut(times)?;
+    warm_up_cut(times)?;
     let trend = mann_kendall(times)?;
     if trend.score >= 0 || trend.p_value > DECAY_P_MAX {
         return None;
@@ -139,7 +140,7 @@ fn never_rising(values: &[f64]) -> Vec<f64> {
 }
 
 /// Returns the squared distance of the values from the means of their two parts.
-fn misfit(values: &[f64], cut: usize) -> f64 {
+fn squared_distance(values: &[f64], cut: usize) -> f64 {
     let part = |part: &[f64]| {
         let mean = mean(part);
         part.iter().map(|value| (value - mean).powi(2)).sum::<f64>()

@@ -68,7 +68,11 @@ impl SocketSpeaker {
     }
 
     /// Processes a message of the preset's protocol.
-    pub(super) fn hear_preset(&mut self, message: PresetMessage, out: &mut Vec<u8>) -> Event {
+    pub(super) fn process_preset_message(
+        &mut self,
+        message: PresetMessage,
+        out: &mut Vec<u8>,
+    ) -> Event {
         match message {
             PresetMessage::Ready => {
                 self.greeting = false;

@@ -86,7 +86,7 @@ impl SocketSpeaker {
                     self.skip_waiting();
                 }
                 self.send_message(*text, &request.template.bytes, out);
-                self.be_ready_if(answer.is_none());
+                self.set_readiness(answer.is_none());
             }
             SocketAction::Expect(_) => self.look_through_waiting(),
             SocketAction::Listen => {
@@ -100,7 +100,7 @@ impl SocketSpeaker {
                     socket.ping(&request.template.bytes, out);
                     self.news.counts.pings += 1;
                 }
-                self.be_ready_if(true);
+                self.set_readiness(true);
             }
             SocketAction::Close { code } => self.close_by_step(*code, out),
         }
@@ -122,7 +122,7 @@ impl SocketSpeaker {
         self.end.get_or_insert(SocketEnd { close, violation: None });
     }
 
-    fn be_ready_if(&mut self, ready: bool) {
+    fn set_readiness(&mut self, ready: bool) {
         if let Some(steps) = &mut self.steps {
             steps.is_ready = ready;
         }
@@ -142,7 +142,7 @@ impl SocketSpeaker {
             let Some(payload) = steps.waiting.pop_front() else { return };
             steps.waiting_bytes -= payload.len();
             if self.takes_message(payload) {
-                return self.be_ready_if(true);
+                return self.set_readiness(true);
             }
         }
     }
@@ -243,7 +243,7 @@ impl SocketSpeaker {
             return if sent { Conclusion::ByEvent } else { Conclusion::Later };
         }
         let length = steps.answer.len() as u64;
-        self.be_ready_if(false);
+        self.set_readiness(false);
         self.answered_step(length, 0);
         Conclusion::Done
     }

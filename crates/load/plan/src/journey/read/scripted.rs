@@ -4,7 +4,7 @@
 use super::super::model::{JourneyPart, JourneyProgram, JourneyStep};
 use super::super::tables;
 use super::sockets::bare_ask;
-use super::{JourneyReader, NAME_RULE, STEPS_MAX, is_speakable};
+use super::{JourneyReader, NAME_RULE, STEPS_MAX, is_valid_in_objectives};
 use crate::ScriptPlan;
 use crate::check::node::{Node, Table};
 use crate::check::read::ask::{METRIC_NAME_RULE, is_metric_name};
@@ -105,7 +105,7 @@ impl JourneyReader<'_> {
         for node in names {
             let name = self.reader.settled(&node)?;
             let name = self.reader.take_name(&node, name)?;
-            if !is_speakable(&name) {
+            if !is_valid_in_objectives(&name) {
                 return Err(node.fault(NAME_RULE));
             }
             if self.steps.len() == STEPS_MAX {

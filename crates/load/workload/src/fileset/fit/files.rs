@@ -31,7 +31,7 @@ fn by_law(model: &FitModel, sizes: &[u64]) -> Fit {
     let text = "pages, embedded and single files: lognormal bodies, a Pareto tail";
     let mut check = FitCheck::new("sizes of files", text, sizes.len());
     if sizes.len() < 200 {
-        let check = check.untold("at least 200 files are needed");
+        let check = check.undecided_because("at least 200 files are needed");
         return Fit { checks: vec![check], plots: Vec::new(), ..Fit::default() };
     }
     let values: Vec<f64> = sizes.iter().map(|size| (*size).max(1) as f64).collect();

@@ -61,7 +61,8 @@ pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
     let mut fit = Fit { no_reference, ..Fit::default() };
     if requests.order.len() < REQUESTS_MIN {
         let check = FitCheck::new("popularity", "", requests.order.len());
-        fit.checks.push(check.untold(format!("at least {REQUESTS_MIN} requests are needed")));
+        fit.checks
+            .push(check.undecided_because(format!("at least {REQUESTS_MIN} requests are needed")));
         return fit;
     }
     let rows = RowsOfSet::new(&reference.set, &requests.targets);
@@ -175,7 +176,7 @@ fn sizes(
     let text = "as in the model's own sequence";
     let mut check = FitCheck::new("requested sizes", text, found.len());
     if found.len() < REQUESTS_MIN || wanted.is_empty() {
-        fit.checks.push(check.untold("too few requests are for files of the model"));
+        fit.checks.push(check.undecided_because("too few requests are for files of the model"));
         return;
     }
     let below = |x: f64| wanted.partition_point(|size| *size <= x) as f64 / wanted.len() as f64;
@@ -248,7 +249,9 @@ fn zipf(fit: &mut Fit, law: &str, mut counts: Vec<u64>) {
         .map(|(rank, count)| (f64::from(rank).ln(), (*count as f64).ln()))
         .collect();
     if logs.len() < 10 {
-        fit.checks.push(check.untold("fewer than ten of them were requested five times or more"));
+        fit.checks.push(
+            check.undecided_because("fewer than ten of them were requested five times or more"),
+        );
         return;
     }
     let exponent = -fit::slope(&logs);
@@ -286,7 +289,7 @@ fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
     let text = "as in the model's own sequence";
     let mut check = FitCheck::new("stack distances", text, found.len());
     if found.len() < REQUESTS_MIN || wanted.is_empty() {
-        fit.checks.push(check.untold("too few requests are repeated"));
+        fit.checks.push(check.undecided_because("too few requests are repeated"));
         return;
     }
     for (share, factor) in
@@ -329,7 +332,7 @@ fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
         let mut check = FitCheck::new("OFF times", format!("{text}; its tail"), gaps.len());
         if gaps.len() < OFFS_MIN {
             let why = format!("at least {OFFS_MIN} gaps of a client above {IDLE_MIN} s are needed");
-            fit.checks.push(check.untold(why));
+            fit.checks.push(check.undecided_because(why));
             return;
         }
         let exponent = fit::hill(gaps.iter().copied(), IDLE_MIN).unwrap_or(f64::NAN);
@@ -347,7 +350,7 @@ fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     offs.sort_by(f64::total_cmp);
     let mut check = FitCheck::new("OFF times", text, offs.len());
     if offs.len() < OFFS_MIN {
-        fit.checks.push(check.untold(format!("at least {OFFS_MIN} of them are needed")));
+        fit.checks.push(check.undecided_because(format!("at least {OFFS_MIN} of them are needed")));
         return;
     }
     check.follow(&offs, &law, model.seed);
@@ -446,7 +449,7 @@ fn arrivals(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     let mut check = FitCheck::new("arrivals", law, requests.order.len());
     let cells_min = (HURST_S / requests.cell_s) as usize;
     let Some(found) = fit::variance_time(&requests.cells, cells_min) else {
-        fit.checks.push(check.untold("at least ten minutes are needed"));
+        fit.checks.push(check.undecided_because("at least ten minutes are needed"));
         return;
     };
     check.figure("Hurst", found.hurst, if rests { 0.8 } else { 0.5 }, FigureUnit::Number);

@@ -95,7 +95,7 @@ impl Written {
     }
 
     /// Returns whether each value of a list has the parameter's name.
-    fn names_each(&self) -> bool {
+    fn repeats_name(&self) -> bool {
         self.explode && !matches!(self.style, Style::Label | Style::Simple)
     }
 
@@ -134,10 +134,10 @@ impl Written {
         }
         let each = values.iter().filter(|value| !value.is_null()).map(|value| {
             let value = self.encoded(&scalar(value)?);
-            Ok(if self.names_each() { self.named(name, &value) } else { value })
+            Ok(if self.repeats_name() { self.named(name, &value) } else { value })
         });
         let joined = each.collect::<Result<Vec<String>, String>>()?.join(self.between());
-        Ok(if self.names_each() { joined } else { self.named(name, &joined) })
+        Ok(if self.repeats_name() { joined } else { self.named(name, &joined) })
     }
 
     fn object(&self, name: &str, fields: &Map<String, Value>) -> Result<String, String> {

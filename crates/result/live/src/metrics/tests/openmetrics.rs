@@ -40,7 +40,7 @@ pub(super) fn read(text: &str) -> BTreeMap<String, MetricFamily> {
             let mut words = meta.splitn(3, ' ');
             let (what, name, rest) =
                 (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
-            assert!(name_is_good(name), "{line}");
+            assert!(is_good_name(name), "{line}");
             if current != name {
                 assert!(!families.contains_key(name), "{name} in two places");
                 current = name.to_owned();
@@ -74,7 +74,7 @@ pub(super) fn read(text: &str) -> BTreeMap<String, MetricFamily> {
     families
 }
 
-fn name_is_good(name: &str) -> bool {
+fn is_good_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     !name.is_empty() && name.chars().all(good) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
@@ -82,14 +82,14 @@ fn name_is_good(name: &str) -> bool {
 fn sample(line: &str) -> Line {
     let end = line.find(['{', ' ']).unwrap();
     let name = line[..end].to_owned();
-    assert!(name_is_good(&name), "{line}");
+    assert!(is_good_name(&name), "{line}");
     let mut labels = BTreeMap::new();
     let mut rest = &line[end..];
     if let Some(inside) = rest.strip_prefix('{') {
         rest = inside;
         while !rest.starts_with('}') {
             let (label, value) = rest.split_once("=\"").expect("label=\"value\"");
-            assert!(name_is_good(label), "{line}");
+            assert!(is_good_name(label), "{line}");
             let (value, after) = quoted(value);
             assert!(labels.insert(label.to_owned(), value).is_none(), "label twice: {line}");
             rest = after.strip_prefix(',').unwrap_or(after);

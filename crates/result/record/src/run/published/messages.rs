@@ -163,7 +163,7 @@ pub struct CloseRecord {
 
 impl MessagesRecord {
     /// Returns true for the messages of a journey's steps.
-    pub fn is_of_steps(&self) -> bool {
+    pub fn belongs_to_steps(&self) -> bool {
         self.expect == OF_STEPS
     }
 

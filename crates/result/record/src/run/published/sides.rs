@@ -183,7 +183,7 @@ impl FirstCallRecord {
             class: *class,
             blame: class.blame(),
             detail: detail.clone(),
-            advice: call.way_out.clone(),
+            advice: call.fix_text.clone(),
         });
         FirstCallRecord {
             status: call.status,

@@ -173,7 +173,7 @@ impl StreamsRecord {
         let form = stream_form(plan)?;
         let streams = &measurement.total.streams;
         let events_per_s = per_second(streams.in_window, measurement.window);
-        let counts_tokens = plan.streams().iter().flatten().any(|form| form.is_of_model());
+        let counts_tokens = plan.streams().iter().flatten().any(|form| form.is_token_stream());
         Some(StreamsRecord {
             form: form.to_owned(),
             whole: streams.whole,

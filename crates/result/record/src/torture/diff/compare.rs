@@ -18,7 +18,7 @@ const RATE_MOVES: f64 = 0.2;
 pub fn compare(a: &TortureRecord, b: &TortureRecord) -> DiffRecord {
     let mut changes: Vec<ChangeRecord> =
         a.cases.iter().filter_map(|row| change(row, find(b, row))).collect();
-    changes.extend(b.cases.iter().filter(|row| find(a, row).is_none()).map(only_b));
+    changes.extend(b.cases.iter().filter(|row| find(a, row).is_none()).map(only_in_b));
     changes.sort_by_key(|change| change.kind);
     let same = |row: &&CaseRecord| find(b, row).is_some() && change(row, find(b, row)).is_none();
     DiffRecord {
@@ -62,7 +62,7 @@ fn change(a: &CaseRecord, b: Option<&CaseRecord>) -> Option<ChangeRecord> {
     Some(ChangeRecord { case, title, kind, a: outcomes.0, b: outcomes.1, detail, waived })
 }
 
-fn only_b(row: &CaseRecord) -> ChangeRecord {
+fn only_in_b(row: &CaseRecord) -> ChangeRecord {
     ChangeRecord {
         case: row.id.clone(),
         title: row.title.clone(),

@@ -75,8 +75,8 @@ impl Page {
         let mut line = prefix.to_owned();
         let (mut used, mut fresh) = (indent, true);
         let room = self.width().saturating_sub(indent).max(1);
-        let glued = glued(text);
-        for word in glued.split([' ', '\n']).flat_map(|word| cut(word, room)) {
+        let with_fixed_units = with_fixed_units(text);
+        for word in with_fixed_units.split([' ', '\n']).flat_map(|word| cut(word, room)) {
             let width = word.chars().count();
             if !fresh && used + 1 + width > self.width() {
                 self.line(&line);
@@ -187,7 +187,7 @@ fn visible(line: &str) -> usize {
 const GLUE: char = '\u{a0}';
 
 /// Keeps a number with its unit: `12.3 ms`, `200 × 7`.
-fn glued(text: &str) -> String {
+fn with_fixed_units(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let near = |index: usize| chars.get(index).copied().unwrap_or(' ');
     let glue = |(index, c): (usize, &char)| match *c {
@@ -232,11 +232,11 @@ pub(crate) fn shortened(text: &str, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::glued;
+    use super::with_fixed_units;
 
     #[test]
     fn a_number_stays_with_its_unit_and_a_name_with_nothing() {
-        let shown = |text| glued(text).replace(super::GLUE, "_");
+        let shown = |text| with_fixed_units(text).replace(super::GLUE, "_");
         assert_eq!(
             shown("in 12.3 ms, 200 × 7 (6.54e-5 to 1)"),
             "in 12.3_ms, 200_×_7 (6.54e-5_to 1)"

@@ -45,7 +45,7 @@ pub fn histogram_lines(hist: &Hist, columns: usize, rows_max: usize) -> Vec<Stri
     let label = |end| show::duration(end).replace(".00 ", " ").replace(".0 ", " ");
     let names: Vec<String> = (0..classes.len())
         .map(|row| match classes[..row].last() {
-            Some((below, _)) if is_lumped(&classes, row, hist.count()) => {
+            Some((below, _)) if is_coarse(&classes, row, hist.count()) => {
                 format!("{} to {}", label(*below), label(classes[row].0))
             }
             _ => format!("≤ {}", label(classes[row].0)),
@@ -141,7 +141,7 @@ fn merge_tail(rows: &mut Vec<(Nanos, u64)>) -> u64 {
 }
 
 /// Returns whether a row holds several classes with more than a tail of the calls.
-fn is_lumped(rows: &[(Nanos, u64)], row: usize, calls: u64) -> bool {
+fn is_coarse(rows: &[(Nanos, u64)], row: usize, calls: u64) -> bool {
     let (end, count) = rows[row];
     let below = row.checked_sub(1).map(|before| rows[before].0);
     // whole decades are the widest classes
@@ -244,7 +244,7 @@ mod tests {
         let rows = rows_needed(&hist);
         let classes = classes(&hist, rows);
         assert_eq!(classes.iter().map(|(_, count)| count).sum::<u64>(), 1_000);
-        let lumped = |row: &usize| is_lumped(&classes, *row, 1_000);
+        let lumped = |row: &usize| is_coarse(&classes, *row, 1_000);
         assert_eq!((0..classes.len()).find(lumped), None, "{classes:?}");
         assert!(rows < all_classes(&hist, STEPS[0]).len(), "tails share a row: {classes:?}");
     }
@@ -266,7 +266,7 @@ mod tests {
         let hist = Hist::from_buckets(values.map(|(time, count)| (us(time), count)));
         for rows in 3..12 {
             let classes = classes(&hist, rows);
-            let lumped = (0..classes.len()).find(|row| is_lumped(&classes, *row, 1_000));
+            let lumped = (0..classes.len()).find(|row| is_coarse(&classes, *row, 1_000));
             assert_eq!(lumped, None, "{rows}: {classes:?}");
         }
     }

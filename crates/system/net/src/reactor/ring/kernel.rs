@@ -195,7 +195,7 @@ impl KernelRing {
             // SAFETY: what an entry points to is the outbox, which stays as it is until the entry was
             // submitted and the request is done; one that takes buffers stays
             unsafe {
-                if stays { ring.push_to_stay(entry, number) } else { ring.push(entry, number) }
+                if stays { ring.push_multishot(entry, number) } else { ring.push(entry, number) }
             }
         };
         if push(&mut self.ring) {
@@ -212,7 +212,7 @@ impl KernelRing {
 
     /// Breaks the ring, as if the kernel had refused.
     #[cfg(test)]
-    pub(super) fn break_it(&mut self) {
+    pub(super) fn break_ring(&mut self) {
         self.ring.break_off();
     }
 

@@ -462,7 +462,7 @@ fn a_broken_ring_fails_its_connections() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     let _served = [0, 1].map(|slot| connected(&mut io, &listener, &peer, slot));
-    io.kernel.break_it();
+    io.kernel.break_ring();
     let mut ready = Vec::new();
     io.wait(soon(), &mut ready);
     assert_eq!(ready.iter().map(|event| event.slot).collect::<Vec<_>>(), [0, 1]);

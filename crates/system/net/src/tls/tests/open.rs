@@ -6,10 +6,10 @@ use super::*;
 fn through(cipher: &str) -> (Wire, Arc<ServerConfig>) {
     let pki = pki();
     let ciphers = strings(&[cipher]);
-    let mut factory = factory(&Settings { laid_open: true, ciphers, ..trusting(&pki) });
+    let mut factory = factory(&Settings { exposed_keys: true, ciphers, ..trusting(&pki) });
     let config = Arc::new(any_server(&pki));
     let mut wire = Wire::new(&mut factory, "localhost", &config);
-    wire.client = factory.laid_open("localhost").unwrap();
+    wire.client = factory.exposed_keys("localhost").unwrap();
     assert!(wire.client.handshaking() && wire.client.finished().is_none());
     assert!(!wire.client.send_record(22, &[0]), "before the handshake");
     wire.step = 7;
@@ -69,10 +69,10 @@ fn an_invalid_record_ends_the_session() {
 fn exposed_keys_need_tls_1_2_and_a_request() {
     let pki = pki();
     let mut usual = factory(&trusting(&pki));
-    assert!(usual.laid_open("localhost").unwrap_err().text.contains("export"));
-    let mut factory = factory(&Settings { laid_open: true, ..trusting(&pki) });
+    assert!(usual.exposed_keys("localhost").unwrap_err().text.contains("export"));
+    let mut factory = factory(&Settings { exposed_keys: true, ..trusting(&pki) });
     let config = Arc::new(server_of(&pki.server, &[&rustls::version::TLS13], None));
     let mut wire = Wire::new(&mut factory, "localhost", &config);
-    wire.client = factory.laid_open("localhost").unwrap();
+    wire.client = factory.exposed_keys("localhost").unwrap();
     assert_eq!(wire.settle().unwrap_err().class, FailureClass::Tls);
 }

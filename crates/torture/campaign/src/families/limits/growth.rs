@@ -3,7 +3,7 @@
 use super::search::{LimitFound, search};
 use crate::Runner;
 use crate::attempts::{Reproduced, Tries};
-use crate::tries::accuse;
+use crate::tries::blame_conversation;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use std::collections::BTreeMap;
 use torture::case::{Case, Need};
@@ -294,7 +294,7 @@ pub(super) fn taken(
     shot: Shot,
     base: Option<u16>,
 ) -> Option<Result<(), String>> {
-    let (script, talk) = shoot(runner, shot);
+    let (script, talk) = send_shot(runner, shot);
     let verdict = verdict(&talk, base);
     noted(runner, case, name, 1, &script, &talk, LimitOutcome::Pass, String::new());
     match verdict {
@@ -312,7 +312,7 @@ fn request_amount(
     amount: u64,
     met: &mut Met,
 ) -> Option<bool> {
-    let (script, talk) = shoot(runner, (growth.shot)(amount));
+    let (script, talk) = send_shot(runner, (growth.shot)(amount));
     let verdict = verdict(&talk, met.base);
     let (outcome, why) = match &verdict {
         GrowthVerdict::Bad(why) => (LimitOutcome::Fail, why.clone()),
@@ -348,7 +348,7 @@ fn request_amount(
 }
 
 /// Sends a request.
-pub(super) fn shoot(runner: &mut Runner<'_>, shot: Shot) -> (TalkScript, Talk) {
+pub(super) fn send_shot(runner: &mut Runner<'_>, shot: Shot) -> (TalkScript, Talk) {
     let mut script = runner.bare(shot.steps, shot.deadline);
     script.methods = shot.methods;
     let talk = runner.hold(script.clone());
@@ -369,7 +369,7 @@ pub(super) fn noted(
     let mut judgement =
         Judgement { outcome: shown.into(), seen: judge::seen(talk), why, ..Judgement::default() };
     let affected = runner.life.observe(runner.world);
-    accuse(affected, &mut judgement, talk, None);
+    blame_conversation(affected, &mut judgement, talk, None);
     let execution = Execution { case, name, attempt, script, talk, judgement: &judgement };
     runner.report_with_effect(&execution, affected);
     judgement
@@ -388,7 +388,7 @@ fn bad_again(
     let name = named(growth, amount);
     let mut tries = Tries::after_failure();
     while let Some(attempt) = tries.next().filter(|_| !runner.is_stopped()) {
-        let (script, talk) = shoot(runner, (growth.shot)(amount));
+        let (script, talk) = send_shot(runner, (growth.shot)(amount));
         let (outcome, why) = match verdict(&talk, None) {
             GrowthVerdict::Bad(_) => (LimitOutcome::Fail, why.to_owned()),
             GrowthVerdict::Unclear(why) => (LimitOutcome::Inconclusive, why),

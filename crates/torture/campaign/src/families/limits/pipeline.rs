@@ -37,7 +37,7 @@ pub(in crate::families) fn depth(
         let bytes = request.repeat(usize::try_from(count).unwrap_or(0));
         let methods = vec!["GET".to_owned(); usize::try_from(count).unwrap_or(0)];
         let shot = Shot { methods, deadline: TIME, ..Shot::of("GET", bytes) };
-        let (script, talk) = growth::shoot(runner, shot);
+        let (script, talk) = growth::send_shot(runner, shot);
         let right =
             talk.replies.responses.iter().filter(|one| runner.profile.plain().is(one)).count()
                 as u64;
@@ -50,7 +50,7 @@ pub(in crate::families) fn depth(
             break;
         }
         let closed = right < count;
-        if outcome.is_well() {
+        if outcome.is_favorable() {
             let note = if closed { "closed after them" } else { "all got responses in order" };
             let beyond = closed.then_some(right as f64 + 1.0);
             measure = Some((right as f64, beyond, note.to_owned()));
@@ -70,7 +70,7 @@ pub(in crate::families) fn depth(
                 pauses: Vec::new(),
             });
         }
-        if !outcome.is_well() || closed || count == most {
+        if !outcome.is_favorable() || closed || count == most {
             break;
         }
         count = (count * 10).min(most);
@@ -124,7 +124,7 @@ pub(in crate::families) fn requests(
         steps.extend([Move::Send(request.clone()), Move::Await(Awaited::Response)]);
     }
     let methods = vec!["GET".to_owned(); usize::try_from(most).unwrap_or(0)];
-    let (script, talk) = growth::shoot(runner, Shot { steps, methods, deadline: TIME });
+    let (script, talk) = growth::send_shot(runner, Shot { steps, methods, deadline: TIME });
     growth::noted(
         runner,
         case,

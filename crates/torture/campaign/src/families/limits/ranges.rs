@@ -79,7 +79,7 @@ fn ask(
     let (path, host, ours) = (&values.path, &values.host, &runner.target.fields);
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Range: bytes={list}\r\n\r\n");
-    let (script, talk) = growth::shoot(runner, Shot::of("GET", request.into_bytes()));
+    let (script, talk) = growth::send_shot(runner, Shot::of("GET", request.into_bytes()));
     let length = runner.profile.plain().body_len.max(1);
     let came = talk.replies.responses.first().map(|response| response.body_len);
     let share = came.map(|came| came as f64 / length as f64);

@@ -46,7 +46,7 @@ impl Timings {
         self.plain.iter().min().copied().unwrap_or_default()
     }
 
-    fn is_restless(&self) -> bool {
+    fn is_too_noisy(&self) -> bool {
         let mut plain = self.plain.clone();
         plain.sort_unstable();
         let median = plain.get(plain.len() / 2).copied().unwrap_or_default();
@@ -55,7 +55,7 @@ impl Timings {
 
     /// Returns whether the fastest large request takes longer than its size explains, and long
     /// enough to be relevant.
-    fn is_steep(&self) -> bool {
+    fn grows_superlinearly(&self) -> bool {
         let least = |timed: &Vec<Timed>| timed.iter().map(|(took, ..)| *took).min();
         let [Some(short), Some(long)] = self.sizes.each_ref().map(least) else { return false };
         steep(long, short, self.plain())
@@ -90,11 +90,13 @@ pub(super) fn compare(
     let mut timed = Timings::default();
     // repeat if it looks bad: a busy machine can only make things slower
     for _ in 0..2 {
-        if !time_both(runner, case, growth, (few, amount), &mut timed) || !timed.is_steep() {
+        if !time_both_sizes(runner, case, growth, (few, amount), &mut timed)
+            || !timed.grows_superlinearly()
+        {
             return;
         }
     }
-    let (plain, restless) = (timed.plain(), timed.is_restless());
+    let (plain, restless) = (timed.plain(), timed.is_too_noisy());
     let [short, long] = timed.sizes.map(fastest);
     let (Some((short, ..)), Some((long, script, talk))) = (short, long) else { return };
     let grown = quotient(long, short, plain);
@@ -122,11 +124,11 @@ pub(super) fn compare(
         ),
     ));
     let name = timed_name(growth, amount);
-    keep_slow(runner, case, &name, (&script, talk), (growth_max(long), why), result);
+    record_slow_request(runner, case, &name, (&script, talk), (growth_max(long), why), result);
 }
 
 /// Times plain requests and both sizes in turn; returns false if the run must end.
-fn time_both(
+fn time_both_sizes(
     runner: &mut Runner<'_>,
     case: &Case,
     growth: &Growth<'_>,
@@ -148,7 +150,7 @@ fn time_both(
 }
 
 /// Records the bytes of a slow request, to be shrunk.
-fn keep_slow(
+fn record_slow_request(
     runner: &mut Runner<'_>,
     case: &Case,
     name: &str,
@@ -170,7 +172,7 @@ fn keep_slow(
 
 /// Returns the time from the last byte sent to the response; `None` without a response.
 fn time(runner: &mut Runner<'_>, case: &Case, name: &str, shot: Shot) -> Option<Timed> {
-    let (script, talk) = growth::shoot(runner, shot);
+    let (script, talk) = growth::send_shot(runner, shot);
     growth::noted(runner, case, name, 1, &script, &talk, LimitOutcome::Pass, String::new());
     Some((work_of(&talk)?, script, talk))
 }
@@ -234,7 +236,7 @@ mod tests {
         assert_eq!((grown(300, 10, 0), growth_max(Nanos::from_millis(300))), (30.0, GROWTH_MAX));
         let restless = |plain: [u64; 5]| {
             let plain = plain.map(Nanos::from_micros).to_vec();
-            Timings { plain, ..Timings::default() }.is_restless()
+            Timings { plain, ..Timings::default() }.is_too_noisy()
         };
         let steep =
             |short, long| steep(Nanos::from_millis(long), Nanos::from_millis(short), Nanos::ZERO);

@@ -59,7 +59,7 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
     let (began, time) = (runner.now(), search_time(runner));
     let mut tries = 0;
     for _ in 0..STEPS_MAX {
-        if runner.has_to_end() || runner.now() - began > time {
+        if runner.must_end_run() || runner.now() - began > time {
             knee.limit = Some(Limit::Time);
             break;
         }
@@ -123,5 +123,5 @@ fn is_ours(runner: &Runner<'_>, played: &Played, step: &LoadStep) -> Option<Limi
         return Some(Limit::Ourselves(format!("it used {} of a core", show::share(share))));
     }
     let most = played.load.waiting_max();
-    step.is_for_want_of(runner.profile.quiet().p50, most).map(Limit::Bound)
+    step.limiting_option(runner.profile.quiet().p50, most).map(Limit::Bound)
 }

@@ -68,7 +68,7 @@ pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: L
     };
     let mut load = Load::new(offer);
     runner.world.own_work();
-    let probes = runner.play_probed(&case.id, &mut load);
+    let probes = runner.play_with_probes(&case.id, &mut load);
     // the watch after it is not work
     let stretch = (load.over_at() - load.start()).as_secs_f64() / released.as_secs_f64();
     let work = runner.world.own_work().map(|share| share * stretch.max(1.0));

@@ -372,7 +372,7 @@ impl Load {
     }
 
     /// Returns whether a limit stopped it, or the load is over and probes are normal.
-    fn is_through(&self, now: Nanos) -> bool {
+    fn is_complete(&self, now: Nanos) -> bool {
         let released = self.released_at();
         let pressing =
             |line: &LoadConnection| line.call.is_some_and(|wanted| wanted.due < released);
@@ -400,7 +400,7 @@ impl Director for Load {
         self.tidy(now, stage);
         let open = self.lines.values().filter(|line| !line.dropped).count();
         self.open_max = self.open_max.max(open);
-        if self.is_through(now) {
+        if self.is_complete(now) {
             self.over_at = now;
             return Wake::Done;
         }

@@ -36,7 +36,7 @@ pub(in crate::families) fn run(
 ) {
     let Some(path) = runner.settings.expensive.clone() else { return };
     let Some(knee) = found(runner, case, with.search(), result) else { return };
-    let costly = match costly(runner, &path) {
+    let costly = match expensive_page(runner, &path) {
         Ok(route) => route,
         Err(why) => {
             result.outcome = PressureOutcome::Inconclusive.into();
@@ -49,7 +49,7 @@ pub(in crate::families) fn run(
     if unreached(&own, result) {
         return;
     }
-    let (rate, easy) = (own.times(FACTOR), knee.easy(EASY));
+    let (rate, easy) = (own.times(FACTOR), knee.sustainable_rate(EASY));
     let end = ALONE + with.hold;
     let flows = vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, with.hold, rate)];
     let routes = vec![course::probed_route(runner), costly];
@@ -94,7 +94,7 @@ fn measure_knee(knee: &Knee, path: &str) -> Measure {
 }
 
 /// Returns the expensive page with its usual response.
-fn costly(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
+fn expensive_page(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
     let (host, ours) = (&runner.target.values.host, &runner.target.fields);
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n").into_bytes();
     let mut plain: Option<Plain> = None;

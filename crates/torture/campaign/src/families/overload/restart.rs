@@ -98,7 +98,7 @@ pub(in crate::families) fn run(
     result: &mut CaseResult,
 ) {
     let Some(knee) = found(runner, case, with.search(), result) else { return };
-    let (span, easy) = (with.watch, easy(&knee));
+    let (span, easy) = (with.watch, sustainable_rate(&knee));
     let at = runner.now() + BEFORE;
     runner.life.expect_end();
     runner.world.schedule_command(ServerCommand::Restart, at);
@@ -139,8 +139,8 @@ pub(in crate::families) fn run(
 }
 
 /// Returns a rate that the server sustains easily, even if its knee is unknown.
-pub(super) fn easy(knee: &Knee) -> f64 {
-    knee.easy(EASY)
+pub(super) fn sustainable_rate(knee: &Knee) -> f64 {
+    knee.sustainable_rate(EASY)
 }
 
 /// Returns the completed command; records if it was not run or failed.

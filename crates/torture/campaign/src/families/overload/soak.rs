@@ -41,7 +41,7 @@ pub(in crate::families) fn run(
     let Some(span) = runner.settings.soak else { return };
     runner.world.governor().lengthen_case(span + MARGIN);
     let Some(knee) = found(runner, case, with.search(), result) else { return };
-    let easy = knee.easy(EASY);
+    let easy = knee.sustainable_rate(EASY);
     let cases = cases(runner);
     let (odd, between) = (odd(&cases), between(&cases));
     let (began, mut turn, mut rows) = (runner.now(), 0, Vec::new());
@@ -57,7 +57,7 @@ pub(in crate::families) fn run(
         let played = course::play(runner, case, with.waiting, course);
         let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, window);
         let (health, verdict) = felt(runner, &played, Nanos::ZERO);
-        if runner.has_to_end() {
+        if runner.must_end_run() {
             break;
         }
         if verdict.outcome == PressureOutcome::Crashed || health.recovery.is_none() {
@@ -84,7 +84,7 @@ pub(in crate::families) fn run(
 }
 
 fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseResult) {
-    let cut = runner.has_to_end();
+    let cut = runner.must_end_run();
     let drifts = drift::drifts(rows);
     result.measures.extend(drifts.iter().map(|one| one.measure(rows.len())));
     for one in drifts.iter().filter(|one| one.is_found()) {

@@ -24,7 +24,7 @@ pub(in crate::families) fn run(
     result: &mut CaseResult,
 ) {
     let Some(knee) = found(runner, case, with.search(), result) else { return };
-    let (rate, easy, span) = (knee.times(FACTOR), knee.easy(EASY), with.spike);
+    let (rate, easy, span) = (knee.times(FACTOR), knee.sustainable_rate(EASY), with.spike);
     let end = BEFORE + span;
     let flows = vec![
         Flow::new(0, Nanos::ZERO, BEFORE, easy),

@@ -2,7 +2,7 @@
 
 use super::course::{self, LoadPlan};
 use super::load::Flow;
-use super::restart::{easy, ran};
+use super::restart::{ran, sustainable_rate};
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found, measure_recovery};
 use crate::{GATE, Runner, ServerCommand};
@@ -23,7 +23,7 @@ pub(in crate::families) fn run(
     result: &mut CaseResult,
 ) {
     let Some(knee) = found(runner, case, with.search(), result) else { return };
-    let (span, easy) = (with.starve, easy(&knee));
+    let (span, easy) = (with.starve, sustainable_rate(&knee));
     let end = BEFORE + span;
     let start = runner.now();
     runner.world.schedule_command(ServerCommand::Starve, start + BEFORE);

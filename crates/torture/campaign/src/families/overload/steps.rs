@@ -140,7 +140,7 @@ impl LoadStep {
     /// Returns the option whose limit prevented requests although the server is as fast as when
     /// idle. `most`: maximum number of outstanding requests. At that maximum, each request takes
     /// their number divided by the rate of responses (Little's law), however fast the fastest are.
-    pub(crate) fn is_for_want_of(&self, quiet: Nanos, most: usize) -> Option<&'static str> {
+    pub(crate) fn limiting_option(&self, quiet: Nanos, most: usize) -> Option<&'static str> {
         let quick = (quiet * AS_QUICK_FACTOR).max(quiet + AS_QUICK_MORE);
         let enough = self.right >= SLOW_FEW as u64;
         if self.unsent == 0 || !enough || self.share(self.right + self.unsent) < FOLLOWED {
@@ -208,7 +208,7 @@ mod tests {
         }
         let mixed = step(&mixed);
         assert_eq!((mixed.right, mixed.shed, mixed.unsent, mixed.lost), (18, 19, 19, 19));
-        assert_eq!(mixed.is_for_want_of(ms(5), 1), None);
+        assert_eq!(mixed.limiting_option(ms(5), 1), None);
     }
 
     #[test]
@@ -225,14 +225,14 @@ mod tests {
         };
         let unsent = half(Met::Unsent);
         // fifty per second on one connection: each takes twenty milliseconds
-        assert_eq!(unsent.is_for_want_of(ms(7), 1), Some("--connections-max"));
-        assert_eq!(unsent.is_for_want_of(ms(6), 1), None);
+        assert_eq!(unsent.limiting_option(ms(7), 1), Some("--connections-max"));
+        assert_eq!(unsent.limiting_option(ms(6), 1), None);
         // of two hundred, the others wait longer than the served ones
-        assert_eq!(unsent.is_for_want_of(ms(7), 200), None);
+        assert_eq!(unsent.limiting_option(ms(7), 200), None);
         let unopened = half(Met::Unopened);
-        assert_eq!(unopened.is_for_want_of(ms(5), 200), Some("--rate-max"));
-        assert_eq!(unopened.is_for_want_of(ms(2), 200), None);
+        assert_eq!(unopened.limiting_option(ms(5), 200), Some("--rate-max"));
+        assert_eq!(unopened.limiting_option(ms(2), 200), None);
         // without responses all wait, however fast it was before
-        assert_eq!(step(&calls(Met::Unsent, 0)).is_for_want_of(ms(5), 1), None);
+        assert_eq!(step(&calls(Met::Unsent, 0)).limiting_option(ms(5), 1), None);
     }
 }

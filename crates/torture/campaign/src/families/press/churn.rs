@@ -51,7 +51,7 @@ pub(in crate::families) fn rate(
         if learned {
             borne = rate;
         }
-        if step < STEPS && runner.has_to_end() {
+        if step < STEPS && runner.must_end_run() {
             // nothing is known about the remaining rates
             learned = false;
             result.show(PressureOutcome::Inconclusive);

@@ -263,14 +263,14 @@ impl ConnectionSearch<'_> {
         }
         self.under_pressure(&mut second, result);
         if let Some(control) = self.control.filter(|_| second.outcome != PressureOutcome::Shed) {
-            self.hold_against(runner, control, count, &mut second);
+            self.run_control(runner, control, count, &mut second);
         }
         conclude(result, second);
     }
 
     /// Runs the control: the same number of well-behaved connections as had an effect in this
     /// round.
-    fn hold_against(
+    fn run_control(
         &self,
         runner: &mut Runner<'_>,
         control: Make<'_>,
@@ -281,7 +281,7 @@ impl ConnectionSearch<'_> {
         let learned = polite.outcome != PressureOutcome::Inconclusive;
         let denied = learned.then(|| polite.is_bound());
         round.health.control_denied = denied;
-        let (some, state) = (polite_connections(count), self.state);
+        let (some, state) = (well_behaved_connections(count), self.state);
         round.notes.push(match (denied, round.outcome) {
             (None, _) => format!("the control run with {some} was inconclusive"),
             (Some(true), PressureOutcome::Denied) => {
@@ -333,7 +333,7 @@ fn connections(count: u64) -> String {
     format!("{count} connection{}", if count == 1 { "" } else { "s" })
 }
 
-fn polite_connections(count: u64) -> String {
+fn well_behaved_connections(count: u64) -> String {
     format!("{count} well-behaved connection{}", if count == 1 { "" } else { "s" })
 }
 

@@ -52,7 +52,7 @@ pub(in crate::families) fn resets(
         if back.is_none() {
             break;
         }
-        if turn < rounds && runner.has_to_end() {
+        if turn < rounds && runner.must_end_run() {
             let why =
                 format!("the run, or the time of the case, ended after {turn} of {rounds} rounds");
             result.note(PressureOutcome::Inconclusive, why);

@@ -32,7 +32,7 @@ pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nano
     let count = bounds::connections_max(runner.world.governor(), wanted);
     let scripts = (0..count).map(|_| idle(runner)).collect();
     let pace = pace(bounds::opens_max(runner.world.governor(), OPENS));
-    let round = pressure::round_apart(runner, &case.id, &Plan::paced(scripts, pace, hold));
+    let round = pressure::round_outside_load(runner, &case.id, &Plan::paced(scripts, pace, hold));
     let known = round.outcome != PressureOutcome::Inconclusive && !runner.is_stopped();
     known.then(|| round.ended.iter().filter(|one| one.right).count() as u64)
 }
@@ -75,7 +75,7 @@ pub(super) fn refill(
     let wait = deadline.map_or(WAIT, |span| span * 2).clamp(WAIT, WAIT_MAX);
     let passed = runner.now() - released;
     runner.world.pause(Nanos(wait.0.saturating_sub(passed.0)));
-    if runner.has_to_end() {
+    if runner.must_end_run() {
         return;
     }
     let found = again(runner, GROW).filter(|found| *found < enough(former));

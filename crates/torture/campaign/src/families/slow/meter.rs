@@ -40,18 +40,18 @@ pub(crate) fn hold_states(runner: &mut Runner<'_>, case: &Case) -> Option<String
     }
     background::await_background(runner, &case.id);
     if !runner.states.tried().contains(&state) && !runner.states.is_serial() {
-        let wanted = wanted(runner, &all_slow(runner, case));
-        hold_together(runner, &case.id, wanted);
+        let wanted = wanted(runner, &slow_cases(runner, case));
+        hold_all_states(runner, &case.id, wanted);
     }
     if !runner.states.tried().contains(&state) {
         let wanted = wanted(runner, std::slice::from_ref(case));
-        hold_in_turn(runner, wanted);
+        hold_states_in_turn(runner, wanted);
     }
     None
 }
 
 /// Returns this case, the selected ones, and those needed for comparison.
-fn all_slow(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
+fn slow_cases(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
     let mut all = vec![case.clone()];
     let state = |case: &Case| SlowHold::of(case).map(|hold| hold.state);
     let asked = runner.cases.iter().filter(|one| !one.press && state(one).is_some());
@@ -180,12 +180,12 @@ fn wanted(runner: &mut Runner<'_>, cases: &[Case]) -> Vec<WantedState> {
 }
 
 /// Holds all states at once. If the server is full because of them, the result is inconclusive.
-fn hold_together(runner: &mut Runner<'_>, case: &str, mut wanted: Vec<WantedState>) {
+fn hold_all_states(runner: &mut Runner<'_>, case: &str, mut wanted: Vec<WantedState>) {
     let now = runner.now();
     wanted.iter_mut().for_each(|one| one.script.start = now);
     let scripts: Vec<TalkScript> = wanted.iter().map(|one| one.script.clone()).collect();
     let mut together = Together::new(scripts);
-    runner.play_probed(case, &mut together);
+    runner.play_with_probes(case, &mut together);
     if together.served.is_full {
         runner.states.set_serial();
         return;
@@ -195,7 +195,7 @@ fn hold_together(runner: &mut Runner<'_>, case: &str, mut wanted: Vec<WantedStat
     }
 }
 
-fn hold_in_turn(runner: &mut Runner<'_>, wanted: Vec<WantedState>) {
+fn hold_states_in_turn(runner: &mut Runner<'_>, wanted: Vec<WantedState>) {
     for mut one in wanted {
         if runner.is_stopped() {
             return;

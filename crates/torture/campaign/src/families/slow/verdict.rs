@@ -236,14 +236,16 @@ impl HeldState {
     /// Judges a response that was unread or read slowly: the rest is counted at the end.
     fn read(&self) -> (Judgement, Option<Measure>) {
         let Some(response) = self.talk.replies.responses.first() else {
-            return self.gave_up(0, None);
+            return self.judge_unread_close(0, None);
         };
         let whole = response.field("content-length").next().and_then(|text| text.parse().ok());
         if response.complete {
             return self.read_whole(response.body_len);
         }
         match self.talk.end {
-            TalkEnd::Closed | TalkEnd::Broken(_) => self.gave_up(response.body_len, whole),
+            TalkEnd::Closed | TalkEnd::Broken(_) => {
+                self.judge_unread_close(response.body_len, whole)
+            }
             _ => {
                 let why = "the rest of it did not arrive in time".to_owned();
                 (self.judgement(ConversationOutcome::Inconclusive, String::new(), why), None)
@@ -267,7 +269,7 @@ impl HeldState {
 
     /// Judges a state that the server ended by closing the connection. A client that does not read
     /// cannot observe when: the close is visible only after the buffered data.
-    fn gave_up(&self, came: u64, whole: Option<u64>) -> (Judgement, Option<Measure>) {
+    fn judge_unread_close(&self, came: u64, whole: Option<u64>) -> (Judgement, Option<Measure>) {
         let of = whole.map_or(String::new(), |whole| format!(" of {}", show::bytes(whole)));
         let cut = format!("{}{of} arrived, {}", show::bytes(came), self.how());
         let measure = self.measure(None, Some(self.wanted.horizon.as_secs_f64()), cut);

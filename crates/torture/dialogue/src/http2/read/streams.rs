@@ -223,7 +223,7 @@ impl FrameReader {
             }
             Some(http3::ENCODER) if head.stream & 2 != 0 => {
                 read.table.instruct(&std::mem::take(&mut stream.buffer));
-                self.go_on_waiting(read, got)
+                self.parse_blocked_sections(read, got)
             }
             Some(kind) if head.stream & 2 != 0 && kind != http3::CONTROL => {
                 stream.buffer.clear();
@@ -270,7 +270,11 @@ impl FrameReader {
     }
 
     /// Parses blocked sections, and the data after them.
-    fn go_on_waiting(&mut self, read: &mut StreamsRead, got: &mut Got<'_>) -> Result<(), String> {
+    fn parse_blocked_sections(
+        &mut self,
+        read: &mut StreamsRead,
+        got: &mut Got<'_>,
+    ) -> Result<(), String> {
         let waiting: Vec<u64> =
             read.streams.iter().filter(|(_, one)| one.waits).map(|(id, _)| *id).collect();
         for id in waiting {

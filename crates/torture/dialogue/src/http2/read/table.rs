@@ -112,14 +112,14 @@ impl ServerTable {
             Ok(TableSection::Waits(required)) => {
                 self.waiting.insert(stream);
                 let used = TableUse { required, entries: Vec::new() };
-                self.look_at_blocked(stream, &used);
+                self.check_blocked_streams(stream, &used);
                 SectionRead::Waits
             }
             Ok(TableSection::Fields(fields, used)) => {
                 self.waiting.remove(&stream);
                 if let Some(used) = used {
                     self.report(TABLE_USED);
-                    self.look_at_blocked(stream, &used);
+                    self.check_blocked_streams(stream, &used);
                     self.keep(stream, used);
                 }
                 SectionRead::Fields(fields)
@@ -143,7 +143,7 @@ impl ServerTable {
 
     /// Checks the number of streams that could become blocked (section 2.1.2): those with a section
     /// that needs more than we have acknowledged.
-    fn look_at_blocked(&mut self, stream: u64, used: &TableUse) {
+    fn check_blocked_streams(&mut self, stream: u64, used: &TableUse) {
         if used.required <= self.known {
             return;
         }

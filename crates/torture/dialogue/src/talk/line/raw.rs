@@ -37,11 +37,11 @@ impl Conversation {
             return self.finish(TalkEnd::Unconnected(FailureClass::Unreachable), now);
         }
         self.stage = LinePhase::Talking;
-        self.go_on_raw(now);
+        self.perform_raw_steps(now);
     }
 
     /// Performs every possible step.
-    pub(super) fn go_on_raw(&mut self, now: Nanos) {
+    pub(super) fn perform_raw_steps(&mut self, now: Nanos) {
         let saw = self.raw_talk.as_mut().and_then(|raw| raw.tick(now));
         if let Some(kind) = saw {
             self.note(now, What::Saw(kind));
@@ -132,7 +132,7 @@ impl Conversation {
             }
             return self.ended(now, broken.then_some(class));
         }
-        self.go_on_raw(now);
+        self.perform_raw_steps(now);
     }
 
     /// Takes the packets to send.
@@ -153,7 +153,7 @@ impl Conversation {
     }
 
     /// Ends it without leaving state at the peer.
-    pub(in crate::talk) fn part_raw(&mut self, now: Nanos, link: &mut dyn PacketLink) {
+    pub(in crate::talk) fn end_without_state(&mut self, now: Nanos, link: &mut dyn PacketLink) {
         let Some(raw) = &mut self.raw_talk else { return };
         raw.leave(now);
         raw.take_out().iter().for_each(|packet| link.send(packet));

@@ -57,7 +57,7 @@ fn ending(talk: &Talk) -> &'static str {
         TalkEnd::Closed => "closed",
         TalkEnd::Broken(_) => "reset",
         TalkEnd::Open => "open",
-        TalkEnd::Silent if judge::rightly_silent(talk).is_some() => "waits",
+        TalkEnd::Silent if judge::part_still_awaited(talk).is_some() => "waits",
         TalkEnd::Silent if talk.steps.contains(&Move::HalfClose) => "silent after our close",
         TalkEnd::Silent => "silent",
         TalkEnd::Bounded => "bounded",

@@ -76,7 +76,7 @@ pub(super) fn stays_open(talk: &Talk) -> bool {
 }
 
 /// Returns whether no datagram and no error was received.
-pub(super) fn unheard(talk: &Talk) -> bool {
+pub(super) fn got_no_reply(talk: &Talk) -> bool {
     datagrams::sums(frames(talk)).1 == 0 && stays_open(talk)
 }
 

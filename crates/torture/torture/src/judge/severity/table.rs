@@ -105,7 +105,7 @@ impl Effect {
     }
 
     /// Returns whether it affects clients other than the one that sent the message.
-    pub(super) fn is_on_others(self) -> bool {
+    pub(super) fn affects_others(self) -> bool {
         matches!(
             self,
             Effect::Dead
@@ -365,7 +365,7 @@ pub(super) fn rate(sent: SentSort, effect: Effect) -> RatedSeverity {
         TABLE.iter().find(fits).map(|row| row.rated)
     };
     let stands_in = effect == Effect::AnswerClosed || sent == SentSort::Kernel;
-    let processed = (stands_in && !effect.is_on_others()).then(|| find(sent, Effect::Answer));
+    let processed = (stands_in && !effect.affects_others()).then(|| find(sent, Effect::Answer));
     find(sent, effect)
         .or(processed.flatten())
         .or_else(|| find(SentSort::Other, effect))

@@ -2,7 +2,7 @@ use super::*;
 use crate::case::read_case;
 use crate::catalogue;
 use crate::judge::Judgement;
-use crate::result::{Health, Meanwhile, SentPause};
+use crate::result::{Health, SentPause, ServerDuringCase};
 use sample::{Death, Ending, Process, ServerState};
 use units::Nanos;
 
@@ -113,7 +113,7 @@ fn effects_on_the_server_outweigh_its_responses() {
     let how = Ending::Signal { number: 11, core: false };
     let deaths = vec![Death { process, whole: false, how }];
     let (before, after) = (ServerState::default(), ServerState::default());
-    struck.server = Some(Meanwhile { before, after, deaths });
+    struck.server = Some(ServerDuringCase { before, after, deaths });
     assert_eq!(of_case(&struck), Some(table::rate(SentSort::Other, Effect::WorkerLost)));
     for (recovery, effect) in
         [(Recovery::After(Nanos::SECOND), Effect::OthersLost), (Recovery::Never, Effect::Stopped)]

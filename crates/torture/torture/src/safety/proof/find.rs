@@ -94,7 +94,7 @@ pub fn find(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, Stri
 ///
 /// # Errors
 /// Fails if the proof changed, with what changed.
-pub fn still_there(
+pub fn verify_published(
     claim: &Claim,
     found: &FoundProof,
     sources: &mut dyn Sources,
@@ -106,7 +106,7 @@ pub fn still_there(
 fn look(claim: &Claim, place: ProofPlace, sources: &mut dyn Sources) -> Result<FoundProof, String> {
     match place {
         ProofPlace::File => look_at_files(claim, sources),
-        ProofPlace::Txt => look_at_txt(claim, sources),
+        ProofPlace::Txt => find_txt_proof(claim, sources),
     }
 }
 
@@ -128,7 +128,7 @@ fn look_at_files(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof,
     same.ok_or_else(|| "there is no address to query".to_owned())
 }
 
-fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
+fn find_txt_proof(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
     let name = claim.name().ok_or("an address has no TXT record")?;
     let name = txt_name(name);
     let describe = |why: String| format!("TXT at {name}: {why}");

@@ -151,9 +151,9 @@ fn the_proof_file_must_be_on_every_address() {
     net.files.insert(claim().addresses[1], text);
     let found = find(&claim(), &mut net).unwrap();
     assert_eq!((found.place, &found.proof), (ProofPlace::File, &sample()));
-    assert_eq!(still_there(&claim(), &found, &mut net), Ok(()));
+    assert_eq!(verify_published(&claim(), &found, &mut net), Ok(()));
     net.files.remove(&claim().addresses[1]);
-    assert!(still_there(&claim(), &found, &mut net).unwrap_err().contains("404"));
+    assert!(verify_published(&claim(), &found, &mut net).unwrap_err().contains("404"));
 }
 
 #[test]
@@ -164,12 +164,12 @@ fn one_txt_record_that_names_us_is_enough() {
     assert_eq!(found.place, ProofPlace::Txt);
     let changed = Proof { connections_max: 100, ..sample() };
     net.txt = vec![changed.to_txt().into_bytes()];
-    assert_eq!(still_there(&claim(), &found, &mut net), Err("the proof was changed".into()));
+    assert_eq!(verify_published(&claim(), &found, &mut net), Err("the proof was changed".into()));
     net.txt = vec![];
-    assert!(still_there(&claim(), &found, &mut net).unwrap_err().contains("there is none"));
+    assert!(verify_published(&claim(), &found, &mut net).unwrap_err().contains("there is none"));
     net.txt = vec![sample().to_txt().into_bytes()];
     net.now += 4 * 3600;
-    assert!(still_there(&claim(), &found, &mut net).unwrap_err().contains("window closed"));
+    assert!(verify_published(&claim(), &found, &mut net).unwrap_err().contains("window closed"));
     let address = Claim { host: "203.0.113.1:443".into(), ..claim() };
     assert!(find(&address, &mut net).unwrap_err().contains("an address has no TXT record"));
 }

@@ -43,7 +43,7 @@ pub(crate) fn run_in_background(cases: &[Case], bounds: Option<&Bounds>) -> bool
 /// has room.
 pub(crate) fn hold_in_background(runner: &mut Runner<'_>) {
     let Some(first) = first_background(runner) else { return };
-    let mut wanted = meter::wanted(runner, &meter::all_slow(runner, &first));
+    let mut wanted = meter::wanted(runner, &meter::slow_cases(runner, &first));
     if wanted.is_empty() {
         return;
     }
@@ -54,7 +54,7 @@ pub(crate) fn hold_in_background(runner: &mut Runner<'_>) {
     let head = || vec![Move::Send(SPARE_HEAD.to_vec())];
     let spare = (0..SPARE).map(|_| TalkScript { hold: true, ..runner.bare(head(), SPARE_FOR) });
     let mut room = Room { scripts: spare.collect(), served: OthersServed::default() };
-    runner.play_probed(&first.id, &mut room);
+    runner.play_with_probes(&first.id, &mut room);
     if !room.served.are_all(RIGHT) {
         release_background(runner);
         gate::pass(runner);
@@ -100,7 +100,7 @@ pub(crate) fn handle_case_end(runner: &mut Runner<'_>, done: &CaseResult) {
         return;
     }
     release_background(runner);
-    if done.recovery != Recovery::Never && runner.states.may_begin_again() {
+    if done.recovery != Recovery::Never && runner.states.may_hold_again() {
         hold_in_background(runner);
     }
 }
@@ -114,7 +114,7 @@ pub(super) fn await_background(runner: &mut Runner<'_>, case: &str) {
     let names = runner.states.background_names();
     runner.report(CampaignEvent::Awaits { names: &names, until });
     let mut rest = AwaitCarried(OthersServed::default());
-    runner.play_probed(case, &mut rest);
+    runner.play_with_probes(case, &mut rest);
     if rest.0.is_full {
         return release_background(runner);
     }
