@@ -92,7 +92,7 @@ fn a_run_respects_its_time_limit() {
                     "usual" => 300,
                     "usual, ten hangs" => 540,
                     // a case continues after its first hang, with short time limits
-                    "quick, ten hangs" => 40,
+                    "quick, ten hangs" => 45,
                     _ => 30,
                 };
                 assert_eq!(found >= 10, name.ends_with("hangs"), "{name}: {found} findings");

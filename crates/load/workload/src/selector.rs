@@ -512,7 +512,7 @@ mod tests {
         for (text, why) in [
             ("", "an element is missing"),
             ("li:first-child", "pseudo-classes"),
-            ("a + b", "is not known"),
+            ("a + b", "is not supported"),
             ("a[href", "is not a test of an attribute"),
             ("a[href=x", "a [ has no ]"),
             ("a[href='x]", "quotation mark"),

@@ -1,5 +1,6 @@
 //! `loadstone k6`: exit codes and messages in a shell. The behavior of scripts is tested in `k6`.
 
+use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{Site, keep, run};
 
 /// Scripts with different ends: name, text, exit code, and a part of standard error, in which
@@ -114,4 +115,56 @@ fn websockets_are_opened_beside_requests() {
     assert!(ran.stdout.contains("WEBSOCKET") && ran.stdout.contains("ws_ping"), "{ran:#?}");
     let refused = run(&["run", &path, "--", &variable]).expect(&[2]);
     assert!(refused.stderr.contains("run it with loadstone k6 run"), "{refused:#?}");
+}
+
+const CONNECTIONS: &str = "
+import http from 'k6/http';
+import { check } from 'k6';
+const tls = { insecureSkipTLSVerify: true };
+const CASES = {
+  hosts: { hosts: { 'shop.test': `127.0.0.1:${__ENV.PORT}`, '*.eu.test': '127.0.0.1' } },
+  dns: { localIPs: '127.0.0.7-127.0.0.8', dns: { policy: 'onlyIPv4', select: 'first' } },
+  v6: { dns: { policy: 'onlyIPv6' } },
+  black: { blacklistIPs: ['127.0.0.0/8'] },
+  tls: { ...tls, iterations: 2, noConnectionReuse: true, tlsVersion: 'tls1.2', tlsCipherSuites: ['TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256'],
+    tlsAuth: [{ cert: open(__ENV.CERT), key: open(__ENV.KEY) }] },
+};
+const URLS = {
+  hosts: ['http://shop.test/hw', `http://a.eu.test:${__ENV.PORT}/hw`],
+  dns: [`http://localhost:${__ENV.PORT}/hw`], tls: [__ENV.TLS],
+  v6: [`http://127.0.0.1:${__ENV.PORT}/hw`],
+  black: [`http://127.0.0.1:${__ENV.PORT}/hw`, `http://localhost:${__ENV.PORT}/hw`],
+};
+export const options = { ...CASES[__ENV.CASE], thresholds: { checks: ['rate==1'] } };
+const expected = { v6: [0, 1101], black: [0, 1110] }[__ENV.CASE] || [200, 0];
+export default function () {
+  for (const url of URLS[__ENV.CASE]) {
+    const { status, error_code } = http.get(url);
+    check([status, error_code].join(), { [url]: (it) => it === expected.join() });
+  }
+}";
+
+#[test]
+fn options_of_connections_apply_to_real_sockets() {
+    let site = Site::start(&[]);
+    let tls = TlsServer::start(&TlsOptions { client_certificate: true, ..TlsOptions::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let path = keep(folder.path(), "connections.js", CONNECTIONS);
+    let port = site.url("").rsplit(':').next().unwrap().trim_end_matches('/').to_owned();
+    for case in ["hosts", "dns", "v6", "black", "tls"] {
+        let variables = [
+            format!("CASE={case}"),
+            format!("PORT={port}"),
+            format!("TLS={}", tls.url("/")),
+            format!("CERT={}", tls.files.cert),
+            format!("KEY={}", tls.files.key),
+        ];
+        let options = variables.iter().flat_map(|it| ["-e", it.as_str()]);
+        let line: Vec<&str> = ["k6", "run", "--quiet"].into_iter().chain(options).collect();
+        run(&[&line[..], &[&path]].concat()).expect(&[0]);
+    }
+    let seen = tls.handshakes(1);
+    let all: Vec<String> = seen.iter().map(|it| format!("{} {}", it.version, it.cipher)).collect();
+    let suite = "TLSv1_2 TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
+    assert_eq!(all, [suite]);
 }

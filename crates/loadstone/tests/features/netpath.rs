@@ -514,7 +514,7 @@ fn unvariable_properties_are_refused() {
         (&["--vary", "loss=0..5%", "--to", "9/s"], "--vary cannot be used with --from and --to"),
         (&["--vary", "loss=0..5%", "--find", "p99<1s"], "--vary cannot be used with --find"),
         (&["--vary", "loss=0..5%", "--population"], "give the users by -c"),
-        (&["--vary", "loss=0..5%", "--clients", "dsl:100%"], "not go with --clients"),
+        (&["--vary", "loss=0..5%", "--clients", "dsl:100%"], "cannot be used with --clients"),
         (&["--vary", "rate=1M..2M", "--path", "trace=/nowhere/x"], "\"/nowhere/x\" cannot be read"),
     ] {
         let ran = run(&[&["ramp", "http://127.0.0.1:9/"], options].concat());

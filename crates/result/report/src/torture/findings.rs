@@ -6,7 +6,7 @@ use crate::section::{
     Block, DataTable, Details, Document, Forms, Inline, Sentence, Voice, Words, aligned, placed,
     say, with_lead,
 };
-use crate::words::{counted, printable, sentence};
+use crate::words::{counted, printable};
 use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
 use torture::case::{GRPC, HTTP2, PACKETS};
 use torture::judge::{self, TestOutcome};
@@ -111,8 +111,6 @@ fn finding<'a>(
     body.add(Forms::TEXT, [Block::Gap, head_line(case, &severity, "")]);
     let rests_on = format!("{}, {}", case.level.id(), case.reference);
     body.add(Forms::PAGE, [say(Voice::Soft, rests_on)]);
-    let reason = Some(sentence(&case.reason)).filter(|reason| !reason.is_empty());
-    body.add(Forms::PAGE, reason.map(|reason| say(Voice::Plain, reason)));
     body.add(Forms::TEXT | Forms::PAGE, [labelled(facts(record, case))]);
     if read.has(Forms::TEXT) && case.outcome.is_finding() {
         for alike in alike_exchanges(case) {

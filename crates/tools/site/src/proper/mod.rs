@@ -36,7 +36,7 @@ use workload::fileset::FileSet;
 pub(crate) use self::passed::{PageThread, PassedConnection, SharedScript};
 pub(crate) use self::quic::QuicListener;
 use self::stream::Acceptor;
-use crate::config::ModelPace;
+use crate::config::{Engine, ModelPace};
 use crate::counters::Counters;
 use crate::listen::Listener;
 use crate::{AccessLog, Config, Sleeping};
@@ -47,6 +47,8 @@ pub(crate) struct Common {
     body_max: u64,
     uri_max: u64,
     sleeping: Sleeping,
+    /// `/` and unknown paths are "hello world", as in the fault loop, whose connections come here.
+    hello: bool,
     files: Option<Arc<FileSet>>,
     /// The pages that belong to the files, where they are SPECweb99's.
     dynamic: Option<Arc<dynamic::DynamicPages>>,
@@ -80,6 +82,7 @@ impl Common {
             body_max: config.body_max,
             uri_max: config.uri_max.unwrap_or(u64::MAX),
             sleeping: config.sleeping,
+            hello: config.engine() == Engine::Exact,
             files: config.files.map(|spec| Arc::new(spec.set(config.seed))),
             dynamic: dynamic::DynamicPages::of(config.files, config.seed, config.cgi.clone())
                 .map(Arc::new),

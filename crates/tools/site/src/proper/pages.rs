@@ -65,6 +65,8 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
         None => target_route(&request, common),
     };
     let route = match found {
+        Ok(Route::Welcome) if common.hello => Route::Hello,
+        Err(refusal) if common.hello && refusal.status == 404 => Route::Hello,
         Ok(route) => route,
         Err(refusal) => return SiteResponse::Page(refuse(&refusal)),
     };

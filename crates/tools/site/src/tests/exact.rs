@@ -158,6 +158,18 @@ fn every_page_is_served_with_a_delay() {
 }
 
 #[test]
+fn a_path_has_one_page_on_every_connection_despite_faults() {
+    let site = site(&[("delay", "1ms")]);
+    let mut client = Client::new(&site);
+    client.send(request("GET /") + &request("GET /gzip/10") + &request("GET /"));
+    client.send(request("GET /elsewhere"));
+    let all: Vec<String> = (0..4).map(|_| client.response(false)).collect();
+    let hello = |at: usize| all[at].ends_with("hello world");
+    assert!(hello(0) && hello(2) && hello(3), "{all:#?}");
+    assert!(all[1].contains("content-encoding: gzip"), "{}", all[1]);
+}
+
+#[test]
 fn a_websocket_is_opened_and_echoes_despite_faults() {
     let upgrade = "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
