@@ -25,7 +25,7 @@ use workload::{
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(2);
 /// Part of the interval for each user of the test, if that is longer.
 const RECHECK_PER_USER: Nanos = Nanos::from_micros(1);
-/// Maximum number of bytes of streams that wait for a user's script.
+/// Maximum memory of the parts of streams that wait for a user's script, in bytes.
 const PARTS_BYTES_MAX: usize = 16 << 20;
 /// Maximum pause in a test that may be stopped from outside.
 const PAUSE_MAX: Nanos = Nanos::from_millis(200);
@@ -66,6 +66,7 @@ enum GuideState {
         until: Nanos,
     },
     Leaving,
+    Left,
 }
 
 #[derive(Debug)]
@@ -92,7 +93,7 @@ struct Member {
     in_flight: usize,
     /// Lanes of streams in flight, with true if bytes of them were dropped.
     streams: BTreeMap<u32, bool>,
-    /// Number of bytes of streams that wait for the script.
+    /// Memory of the parts of streams that wait for the script, in bytes.
     parts_bytes: usize,
     /// Lanes of streams that the previous task has left.
     canceled: BTreeSet<u32>,
@@ -156,14 +157,12 @@ impl ScriptGuide {
             rechecks: 0,
             must_disconnect: false,
         });
-        if let Some(lane) = member.canceled.pop_first() {
-            return Step::Cancel { lane };
-        }
-        let mut at = Member::drive(member, &self.test, &self.store, now);
         loop {
-            match at {
-                Drive::Step(step) => return step,
-                Drive::Again => at = member.drive(&self.test, &self.store, now),
+            if let Some(lane) = member.canceled.pop_first() {
+                return Step::Cancel { lane };
+            }
+            if let Drive::Step(step) = member.drive(&self.test, &self.store, now) {
+                return step;
             }
         }
     }
@@ -173,6 +172,11 @@ impl ScriptGuide {
 enum Drive {
     Step(Step),
     Again,
+}
+
+/// Returns the memory of a part of a stream, in bytes, of which small parts have many.
+fn part_size(body: &[u8]) -> usize {
+    size_of::<HttpReply>() + body.len()
 }
 
 fn pause(wait: Nanos) -> Drive {
@@ -206,6 +210,7 @@ impl Member {
             }
             GuideState::Stage { until, .. } => self.go_on(test, now, (until, now >= until)),
             GuideState::Leaving => self.finish(test, now),
+            GuideState::Left => Drive::Step(Step::Leave),
         }
     }
 
@@ -363,7 +368,7 @@ impl Member {
             }
             Waits::Any => {
                 if let Some((lane, reply)) = self.ended.pop_front() {
-                    self.parts_bytes -= if reply.is_part { reply.body.len() } else { 0 };
+                    self.parts_bytes -= if reply.is_part { part_size(&reply.body) } else { 0 };
                     return self.resume(test, VuAnswer::Ended(lane, reply), now);
                 }
                 wake = wake.min(self.wake);
@@ -445,13 +450,17 @@ impl Member {
     fn forget_calls(&mut self) {
         self.ended.clear();
         self.parts_bytes = 0;
-        self.canceled.extend(std::mem::take(&mut self.streams).into_keys());
+        self.cancel_streams();
         self.slot = None;
         self.sockets.clear();
         if let Some(vu) = &self.vu {
             vu.context().forget_calls();
             self.first_lane = vu.context().new_lane();
         }
+    }
+
+    fn cancel_streams(&mut self) {
+        self.canceled.extend(std::mem::take(&mut self.streams).into_keys());
     }
 
     fn begin_call(
@@ -560,14 +569,15 @@ impl Member {
         outcome: Result<Option<String>, VuFailure>,
         now: Nanos,
     ) -> Drive {
+        // an iteration that was interrupted or failed may have left streams
+        self.cancel_streams();
         match self.state {
             GuideState::Stage { teardown: false, until } => {
                 self.setup_done(test, outcome, until, now)
             }
             GuideState::Stage { teardown: true, until } => {
                 self.teardown_done(test, outcome, until, now);
-                test.present.fetch_sub(1, Ordering::AcqRel);
-                Drive::Step(Step::Leave)
+                self.leave()
             }
             GuideState::Iteration { began, moved, .. } => {
                 self.iteration_done(test, outcome, began, now);
@@ -663,6 +673,7 @@ impl Member {
             self.id == 0 && self.vu.is_some() && test.has_teardown() && test.base().is_some();
         if !wanted {
             self.vu = None;
+            self.state = GuideState::Left;
             test.present.fetch_sub(1, Ordering::AcqRel);
             return Drive::Step(Step::Leave);
         }
@@ -722,12 +733,12 @@ impl Guide for ScriptGuide {
     fn part(&mut self, user: u64, lane: u32, body: &[u8]) {
         let Some(member) = self.members.get_mut(&user) else { return };
         let Some(is_cut) = member.streams.get_mut(&lane) else { return };
-        if *is_cut || member.parts_bytes + body.len() > PARTS_BYTES_MAX {
+        if *is_cut || member.parts_bytes + part_size(body) > PARTS_BYTES_MAX {
             // the end of the call reports it
             *is_cut = true;
             return;
         }
-        member.parts_bytes += body.len();
+        member.parts_bytes += part_size(body);
         let reply = HttpReply { body: body.to_vec(), is_part: true, ..HttpReply::default() };
         member.ended.push_back((lane, Box::new(reply)));
     }

@@ -118,6 +118,9 @@ fn sort(case: &Case) -> Option<FamilySort> {
     case.family.as_ref().map(sort_of)
 }
 
+/// Position of cases that await held states.
+const AWAITED: u8 = 2;
+
 /// Returns the position of a case in the run. Single conversations come first: they show most for
 /// their time, which may be limited. `beside`: slow states are held during other cases. They are
 /// awaited as late as possible, but before cases that may make the server close them.
@@ -125,10 +128,15 @@ pub(super) fn place(case: &Case, beside: bool) -> u8 {
     match (sort(case) == Some(FamilySort::Last), beside) {
         (true, _) => 4,
         (false, true) if is_crowd(case) => 3,
-        (false, true) if awaits_states(case) => 2,
+        (false, true) if awaits_states(case) => AWAITED,
         (false, _) if case.exchanges.is_empty() => 1,
         (false, _) => 0,
     }
+}
+
+/// Returns whether it runs before the states held beside other cases are awaited.
+pub(super) fn precedes_states(case: &Case) -> bool {
+    place(case, true) < AWAITED
 }
 
 /// Returns whether it may crash the server, so that it runs last.

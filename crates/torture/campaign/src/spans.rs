@@ -103,15 +103,11 @@ pub fn usual_spans(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Vec<
     let span = |(row, case)| span_of(case, settings, bounds, first == Some(row)).usual;
     let mut usual: Vec<Nanos> = cases.iter().enumerate().map(span).collect();
     if let Some(first) = first.filter(|_| families::run_in_background(cases, Some(bounds))) {
-        let beside = sum(cases.iter().zip(&usual).filter(|(case, _)| is_before(case)));
+        let before = |(case, _): &(&Case, &Nanos)| families::precedes_states(case);
+        let beside = sum(cases.iter().zip(&usual).filter(before));
         usual[first] = usual[first] - beside.min(usual[first]);
     }
     usual
-}
-
-/// Returns whether it runs before the states held alongside are awaited.
-fn is_before(case: &Case) -> bool {
-    families::place(case, true) == 0
 }
 
 fn sum<'a>(spans: impl Iterator<Item = (&'a Case, &'a Nanos)>) -> Nanos {

@@ -787,6 +787,36 @@ fn grpc_calls_are_made_and_counted() {
     assert!(ran.test.crossed(&ran.test.collected(), 1.0, false).is_empty(), "{}", ran.text());
 }
 
+const STREAM_LEFT: Files = &[
+    (
+        "/t/a.js",
+        r#"
+        import grpc from 'k6/net/grpc';
+        import { sleep } from 'k6';
+        const client = new grpc.Client();
+        client.load(['protos'], 'shop.proto');
+        export default function () {
+          client.connect('h:1', { plaintext: true });
+          const stream = new grpc.Stream(client, 'shop.Cart/Watch');
+          stream.write({ count: 1 });
+          sleep(0.1);
+          throw new Error('over');
+        }
+    "#,
+    ),
+    GRPC[1],
+];
+
+#[test]
+fn a_stream_that_an_iteration_leaves_is_canceled() {
+    let test = load(STREAM_LEFT).map_err(|error| error.text).unwrap();
+    let ran = run(test, &|_| Reply::Whole("HTTP/2 200\r\n\r\n".to_owned(), String::new()));
+    let canceled = ran.sent.iter().filter(|(_, text)| text.starts_with("cancel ")).count();
+    assert_eq!(canceled, 1, "{:?}", ran.sent);
+    let log = ran.log();
+    assert!(log.iter().any(|line| line.contains("over")), "{log:?}");
+}
+
 const COLLECTION: Files = &[
     (
         "visit.js",

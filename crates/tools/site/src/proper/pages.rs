@@ -458,13 +458,13 @@ pub(super) fn refuse(refusal: &Refusal) -> Response<PageBody> {
     page_of(status, Some(TEXT), PageBody::Whole(refusal.text.clone().into()))
 }
 
-/// Returns a response with the fields that all responses have. The length is set here, because
-/// hyper would not send 0 to a HEAD.
 /// Returns the response to a request whose page a fault replaces.
 pub(super) fn on_demand(status: u16) -> Response<PageBody> {
     refuse(&Refusal { status, text: format!("{status} on demand\n") })
 }
 
+/// Returns a response with the fields that all responses have. The length is set here, because
+/// hyper would not send 0 to a HEAD.
 pub(super) fn page_of(
     status: StatusCode,
     kind: Option<&'static str>,

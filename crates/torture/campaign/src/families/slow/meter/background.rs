@@ -3,7 +3,7 @@
 
 use super::OthersServed;
 use crate::families::slow::meter;
-use crate::families::{is_slow, place};
+use crate::families::{is_slow, precedes_states};
 use crate::probes::ProbeListener;
 use crate::{CampaignEvent, Runner, gate};
 use dialogue::governor::Bounds;
@@ -33,9 +33,8 @@ const CONNECTIONS: u64 = 200;
 /// Returns whether states are held during these cases: other cases can use the time, and the limits
 /// have room for both.
 pub(crate) fn run_in_background(cases: &[Case], bounds: Option<&Bounds>) -> bool {
-    let others = |case: &Case| place(case, true) == 0;
     cases.iter().any(is_slow)
-        && cases.iter().any(others)
+        && cases.iter().any(precedes_states)
         && bounds.is_none_or(|bounds| bounds.connections_max >= CONNECTIONS)
 }
 
