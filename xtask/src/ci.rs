@@ -46,7 +46,11 @@ const STEPS: &[Step] = &[
     }),
     ("test", |root| tests(root, &["--locked".to_owned()])),
     // real servers, the rows that end soon
-    ("truths", |root| truths::run(root, &truths::Options::ci())),
+    ("truths", |root| {
+        // built by the tests; built alone it would have other features, and with it all its crates
+        let binary = shell::target_folder(root).join("debug/loadstone");
+        truths::run(root, &truths::Options::ci(binary))
+    }),
 ];
 
 /// Arguments for clippy.
@@ -170,9 +174,9 @@ fn lanes(first: impl FnOnce() -> Vec<Ended>, others: [Lane<'_>; 2]) -> Vec<Ended
         let others = others.map(|lane| scope.spawn(lane));
         let mut all = first();
         for lane in others {
-            let broke_off =
+            let panicked =
                 |_| vec![Ended::before_tests(Err(anyhow::anyhow!("a lane of tests panicked")))];
-            all.extend(lane.join().unwrap_or_else(broke_off));
+            all.extend(lane.join().unwrap_or_else(panicked));
         }
         all
     })

@@ -203,9 +203,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_plea_names_programs_and_packages() {
-        let plea = packages_needed(&[("ab", "apache2-utils"), ("nginx", "nginx-light")]);
-        assert!(plea.contains("need ab, nginx,"), "{plea}");
-        assert!(plea.ends_with("install --no-install-recommends apache2-utils nginx-light"));
+    fn the_message_names_programs_and_packages() {
+        let text = packages_needed(&[("ab", "apache2-utils"), ("nginx", "nginx-light")]);
+        assert!(text.contains("need ab, nginx,"), "{text}");
+        assert!(text.ends_with("install --no-install-recommends apache2-utils nginx-light"));
     }
 }

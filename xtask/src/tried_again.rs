@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// More failed tests than this are not a matter of chance.
 const TESTS_MAX: usize = 4;
-/// Part of cargo's message about a test program that ended otherwise than with failed tests.
+/// Part of cargo's message about a test program that crashed instead of reporting failed tests.
 const CRASHED: &str = "process didn't exit successfully: ";
 
 /// Result of the tests of one command.

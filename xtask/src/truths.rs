@@ -48,9 +48,9 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// As in continuous integration.
-    pub(crate) fn ci() -> Options {
-        Options { only: Vec::new(), ci: true, clean: None, path: None, binary: None }
+    /// As in continuous integration, with this program.
+    pub(crate) fn ci(binary: PathBuf) -> Options {
+        Options { only: Vec::new(), ci: true, clean: None, path: None, binary: Some(binary) }
     }
 }
 

@@ -247,7 +247,7 @@ impl CompareArgs {
         }
         if blocks < BLOCKS_MIN as u32 || blocks > BLOCKS_MAX {
             return Err(UsageError::new(format!(
-                "--blocks {blocks}: showing a difference needs {BLOCKS_MIN} to {BLOCKS_MAX}"
+                "--blocks {blocks}: must be {BLOCKS_MIN} to {BLOCKS_MAX} to show a difference"
             )));
         }
         Ok(())

@@ -189,7 +189,7 @@ fn configuration(folder: &Path) -> Result<PathBuf, UsageError> {
 }
 
 fn no_break(name: &str) -> UsageError {
-    let mut text = format!("--break {}: no such switch; known are", units::quoted(name));
+    let mut text = format!("--break {}: unknown name; use one of", units::quoted(name));
     for (_, name, what) in BREAKS {
         text.push_str(&format!("\n  {name:<16} {what}"));
     }

@@ -690,7 +690,7 @@ fn options_of_the_norm_site_need_the_norm_site() {
         ("--init tree --norm", "--init writes a tree out and serves nothing"),
         ("--init tree --listen :0", "--init writes a tree out and serves nothing"),
         ("--norm /nowhere", "there is no site.toml in /nowhere: write a tree with"),
-        ("--norm --break nonsense", "--break \"nonsense\": no such switch; known are\n  welcome "),
+        ("--norm --break nonsense", "--break \"nonsense\": unknown name; use one of\n  welcome "),
         ("--norm --log-level loud", "--log-level \"loud\": one of Debug, Info, Warn, Error"),
         ("--norm --listen unix:/tmp/x", "give --listen ADDR:PORT"),
         ("--norm --threads 65", "--threads must be 1 to 64 with --norm"),

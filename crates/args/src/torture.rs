@@ -89,7 +89,7 @@ pub struct TortureWhat {
     /// Number of connections the server can serve at once, to compute the cost of denial
     #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
     pub slots: Option<u64>,
-    /// Run a sample of the random data and syntax cases, within 20 seconds
+    /// Run a sample of the random data and syntax cases: 20 to 30 seconds, a minute at most
     #[arg(long, conflicts_with = "press")]
     pub quick: bool,
     /// Also run the stress cases: many slow connections, overload

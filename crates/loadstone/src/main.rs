@@ -159,8 +159,8 @@ fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     }
 }
 
-/// Lists the parts of scripts that these plans do not have, each once, for commands whose report
-/// does not.
+/// Prints the parts of scripts that were not imported into these plans, each once, for commands
+/// whose report does not list them.
 fn print_not_imported<'p>(plans: impl IntoIterator<Item = &'p plan::Plan>) {
     let mut known = BTreeSet::new();
     let parts = plans.into_iter().flat_map(|plan| &plan.not_imported);

@@ -212,7 +212,7 @@ fn list(documents: &[String]) -> String {
     }
 }
 
-/// A check has no such forms: they are empty here, and [`check_comparable_results`] refuses them.
+/// A check has none of these: they are empty here, and [`check_comparable_results`] refuses them.
 impl ShownResults {
     /// Prints the results with another benchmark's figures.
     fn as_benchmark(&self, name: BenchmarkName) -> Result<Code, Failure> {

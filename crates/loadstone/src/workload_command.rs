@@ -96,7 +96,7 @@ fn exit_code(found: &Crawl, args: &CrawlArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Describes the addresses missing from the list: broken pages, the number of pages, and omissions.
+/// Summarizes a crawl: broken pages, the number of listed pages, and skipped addresses.
 fn summary(found: &Crawl, args: &CrawlArgs) -> String {
     let mut text = String::new();
     for broken in found.broken.iter().take(LISTED_MAX) {

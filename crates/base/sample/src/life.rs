@@ -109,7 +109,7 @@ impl fmt::Display for Death {
     }
 }
 
-/// Combines deaths of the same kind: the first of each, and their number.
+/// Groups deaths by kind: returns the first of each kind, and their number.
 pub fn together(deaths: &[Death]) -> Vec<(&Death, u64)> {
     let mut kinds: Vec<(&Death, u64)> = Vec::new();
     for death in deaths {

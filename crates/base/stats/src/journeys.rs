@@ -158,8 +158,7 @@ impl JourneyTally {
     }
 }
 
-/// Start of the reason for the end of a run that a script requested; other reasons are rules of
-/// `--abort-if`.
+/// Prefix of the reason why a script ended a run; all other reasons are rules of `--abort-if`.
 pub const ABORTED_BY_SCRIPT: &str = "test.abort()";
 
 /// Returns the reason for the end of a run: the rule with its option, or the message of a script.

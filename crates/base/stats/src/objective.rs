@@ -165,7 +165,7 @@ impl Objective {
         }
     }
 
-    /// Returns the part of a row of the series from which the interval of the figure is computed.
+    /// Returns the part of a series row from which the figure's interval is computed.
     pub fn block(&self, row: &Snapshot) -> Block {
         let figures = self.figures(row, Nanos::ZERO);
         let (found, of) = figures.share(self.metric).unwrap_or_default();

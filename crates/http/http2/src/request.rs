@@ -90,7 +90,7 @@ impl Request {
             let name = field.name.to_ascii_lowercase();
             match name.as_str() {
                 "transfer-encoding" => {
-                    return refused("Transfer-Encoding does not exist there: omit it");
+                    return refused("HTTP/2 and HTTP/3 have no Transfer-Encoding: omit it");
                 }
                 "host" | "connection" | "keep-alive" | "proxy-connection" | "upgrade" => {}
                 "sec-websocket-key" if protocol.is_some() => {}

@@ -566,7 +566,7 @@ impl Session {
         None
     }
 
-    /// Keeps the stream that is done, in place of the previous one.
+    /// Stores the finished stream in place of the previous one.
     fn finish(&mut self, stream: OutstandingStream) {
         let before = std::mem::replace(&mut self.done, stream);
         if let Some(kept) = before.into_kept()

@@ -81,7 +81,7 @@ struct TunnelBytes {
     ended: bool,
     /// True if the peer's side has ended.
     peer_ended: bool,
-    /// They are the body of a request: the end of its response ends the stream.
+    /// True if the bytes are a request's body: the end of the response then ends the stream.
     is_request: bool,
 }
 
@@ -160,7 +160,7 @@ impl OutstandingStream {
         self.unsent.get_or_insert_default().tunnel = Some(TunnelBytes::default());
     }
 
-    /// Makes it a request whose body, which begins with `body`, may grow.
+    /// Turns the stream into a request whose body starts with `body` and may grow.
     pub(crate) fn keep_open(&mut self, body: Option<&Arc<[u8]>>) {
         let bytes = body.map(|body| body.to_vec()).unwrap_or_default();
         let tunnel = TunnelBytes { bytes, is_request: true, ..TunnelBytes::default() };

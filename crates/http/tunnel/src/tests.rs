@@ -368,7 +368,7 @@ fn facts_of_a_shared_connection_are_counted_once() {
     io.close(0, Close::Reset);
     assert_eq!(io.facts(1), Some(facts(3)));
     io.io.facts = facts(5);
-    // the connection ends: one of its tunnels gets the remaining facts
+    // when the connection ends, one of its tunnels gets the remaining facts
     io.io.feed(0, &frame(7, 0, 0, &[0, 0, 0, 0, 0, 0, 0, 1]));
     io.io.failed = Some(FailureClass::Reset);
     turn(&mut io);

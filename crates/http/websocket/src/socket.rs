@@ -34,7 +34,7 @@ impl Default for MessageLimits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
     pub role: Side,
-    /// Masking of own frames; [`Masking::Off`] for servers.
+    /// Masking of outgoing frames; [`Masking::Off`] for servers.
     pub masking: Masking,
     pub limits: MessageLimits,
     /// Text must be UTF-8, and fails at its first wrong byte.
@@ -73,7 +73,7 @@ pub enum SocketEvent {
     Message { text: bool, frames: u32, wire: u64, payload: Payload },
     /// A ping, for which a pong was written.
     Ping,
-    /// A pong, requested or not; its payload is held.
+    /// A pong, solicited or unsolicited; its payload is kept.
     Pong,
     /// Close frame of the peer. Its code is `None` if the frame is empty.
     Close { code: Option<u16> },

@@ -324,7 +324,7 @@ impl Feedback {
         Some(index)
     }
 
-    /// Returns the connections on which a user with simultaneous calls may have some in flight.
+    /// Returns the connections on which a user with simultaneous calls may have calls in flight.
     pub(crate) fn connections_in_use(&mut self, user: u32) -> Vec<Slot> {
         let person = self.people.user(user);
         person.map_or_else(Vec::new, |it| it.conn.iter().chain(it.more()).copied().collect())
@@ -338,7 +338,8 @@ impl Feedback {
         }
     }
 
-    /// Asks the guide for the user's next step at `at`. Returns false if it is queried earlier.
+    /// Schedules a query for the user's next step at `at`. Returns false if an earlier one is
+    /// scheduled.
     pub(crate) fn ask_simultaneous(&mut self, user: u32, at: Nanos) -> bool {
         let needed = self.guided.as_mut().is_some_and(|guided| guided.needs_alarm(user, at));
         if needed {

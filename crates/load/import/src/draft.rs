@@ -275,7 +275,7 @@ impl Capture {
 }
 
 impl PlanDraft {
-    /// Adds a journey's load of the default size, which the user should change.
+    /// Adds a load of the default size for the journeys, which the user should change.
     pub(crate) fn set_default_load(&mut self) {
         if self.loads.is_empty() {
             self.loads.push(LoadPart {

@@ -1,4 +1,4 @@
-//! Logins in URLs: plans have them beside the URL.
+//! Logins in URLs: plans keep them separate from the URL.
 
 use crate::draft::{DraftPiece, DraftStep, PlanDraft};
 use crate::text::{DraftPart, Text};
@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 /// Basic scheme (RFC 7617), unless the request has one.
 pub(crate) fn move_from_urls(draft: &mut PlanDraft) {
     for target in &mut draft.targets {
-        // the plan has one login for all targets, but a field for each
+        // a plan's login applies to all targets, so each target gets a header field
         if let Some(login) = take(target).and_then(|login| login.settled()) {
             let value = format!("Basic {}", BASE64.encode(login));
             target.headers.push(("Authorization".to_owned(), Text::plain(value)));

@@ -116,7 +116,7 @@ impl AddressOptions {
                 None => drop(all.hosts.insert(name, to)),
             }
         }
-        // the longest matching end applies
+        // the longest matching suffix applies
         all.host_ends.sort_by_key(|(end, _)| std::cmp::Reverse(end.len()));
         let ranges: Result<Vec<Subnet>, String> =
             blacklist.iter().map(|text| Subnet::parse(text)).collect();

@@ -14,7 +14,7 @@ use std::time::Instant;
 use units::{Nanos, Purpose, Seed, Stream};
 use workload::Jar;
 
-/// Maximum number of bytes for open requests that a script writes without a pause.
+/// Maximum number of bytes that a script may write to open requests without a pause.
 const BYTES_BEGUN_MAX: usize = 16 << 20;
 /// A pause is shortened to a day.
 const SLEEP_MAX_S: f64 = 86_400.0;

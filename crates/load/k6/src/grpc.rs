@@ -47,7 +47,7 @@ pub(crate) struct GrpcCall {
     /// True if the call is a stream.
     streams: bool,
     discards: bool,
-    /// Start of a message of a stream.
+    /// Received start of a stream's incomplete message.
     partial: Vec<u8>,
     /// Error of a stream that our side detected.
     fault: Option<(Code, String)>,
@@ -60,7 +60,7 @@ struct Destination {
     authority: String,
     metadata: Vec<String>,
     limit: Nanos,
-    /// False for a stream without a timeout, of which the server is not notified.
+    /// True if the server is notified of the limit: false for a stream without a timeout.
     is_limited: bool,
 }
 

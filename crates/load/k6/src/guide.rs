@@ -174,7 +174,8 @@ enum Drive {
     Again,
 }
 
-/// Returns the memory of a part of a stream, in bytes, of which small parts have many.
+/// Returns the memory of a part of a stream, in bytes. It includes the overhead, which dominates
+/// for small parts.
 fn part_size(body: &[u8]) -> usize {
     size_of::<HttpReply>() + body.len()
 }
@@ -200,7 +201,7 @@ impl Member {
                 None => self.recheck(test),
                 Some(_) => {
                     self.state = GuideState::Idle;
-                    // the first call is due now, not when the user last looked
+                    // the first call is due now, not when the user last checked
                     if self.id == 0 { Drive::Again } else { pause(Nanos(1)) }
                 }
             },
@@ -354,7 +355,7 @@ impl Member {
         {
             return drive;
         }
-        // replies and timers do not wait for the request that is held
+        // a held request does not delay replies and timers
         let mut wake = held.unwrap_or(Nanos::NEVER);
         match self.waits {
             Waits::Lane(lane) => {

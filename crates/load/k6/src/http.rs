@@ -64,7 +64,7 @@ pub struct HttpReply {
     pub body: Vec<u8>,
     /// True if it is a part of the body of a response to a request that is kept open.
     pub is_part: bool,
-    /// True if parts before it were dropped, because the script does not take them.
+    /// True if earlier parts were dropped because the script did not read them.
     pub is_cut: bool,
 }
 
@@ -375,8 +375,8 @@ impl RequestChain {
         None
     }
 
-    /// Adds this program's data of a response: why its request was not sent, and that it is the
-    /// expected challenge of a login.
+    /// Adds what the response itself does not show: why its request was not sent, and whether it is
+    /// the expected challenge of a login.
     fn explain(&mut self, context: &Context, hop: &Hop, reply: &mut SeenResponse) {
         let options = context.program.options();
         let not_found = reply.sample.class == Some(FailureClass::WorkloadEnd);

@@ -86,8 +86,8 @@ fn interrupted(ctx: &Ctx<'_>) -> rquickjs::Error {
     Exception::throw_message(ctx, "interrupted")
 }
 
-/// Waits for the end of a promise's call: its key and its result, and true if it is only a part of
-/// the result. `None` if none ends in time; -1 waits without a limit.
+/// Waits until the call of a promise ends. Returns its key, its result, and true if the result is
+/// only a part. `None` if no call ends in time; -1 waits without a limit.
 fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Array<'js>>> {
     let limit = (ms >= 0.0).then(|| Nanos::from_secs_f64((ms / 1e3).min(86_400.0)));
     let until = limit.map(|limit| context.now() + limit);

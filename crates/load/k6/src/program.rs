@@ -42,7 +42,7 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     read: ReadFile,
     texts: Mutex<BTreeMap<String, Result<SourceText, String>>>,
-    /// Kinds of texts by key: true for modules, false for CommonJS.
+    /// Module system of each text, by key: true for ES modules, false for CommonJS.
     modules: Mutex<BTreeMap<String, bool>>,
     blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
     /// Compiled modules by key; `None` if a module cannot be compiled.

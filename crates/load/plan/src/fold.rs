@@ -88,7 +88,7 @@ fn pieces(place: &str) -> Result<String, String> {
         let (name, all) = name.strip_prefix('*').map_or((name, false), |name| (name, true));
         let is_name = |name: &str| name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
         if name.is_empty() || !is_name(name) {
-            return Err("braces contain a name of letters, digits and _".to_owned());
+            return Err("braces must contain a name of letters, digits and _".to_owned());
         }
         if all && !rest.is_empty() {
             return Err(format!("{{*{name}}} takes everything that follows and must be last"));

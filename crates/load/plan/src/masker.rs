@@ -305,7 +305,7 @@ fn unchunked(mut coded: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Returns content of a plan, such as a body or a message, with `mask` in place of the values whose
-/// names indicate a secret. References to values of a journey remain.
+/// names indicate a secret. References to journey values are kept.
 pub(crate) fn mask_content(content: &[u8], mask: &str) -> Vec<u8> {
     let mut masked = Vec::with_capacity(content.len());
     for chunk in content.utf8_chunks() {
@@ -375,7 +375,7 @@ fn named_values(text: &str) -> Vec<Range<usize>> {
     all
 }
 
-/// Returns whether a name that indicates a secret may be the name of a host.
+/// Returns whether a name that indicates a secret may also be a host name.
 fn may_be_host(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     !NEVER_HOSTS.iter().any(|word| name.contains(word))

@@ -116,7 +116,7 @@ pub(crate) const PRESET_NAMES: [&str; 6] =
 pub(crate) fn parse_preset(text: &str) -> Result<&'static SocketPreset, ParseError> {
     PRESETS.iter().find(|preset| preset.name == text).ok_or_else(|| {
         let names = PRESET_NAMES.join(", ");
-        ParseError(format!("{} is not a protocol on WebSocket; known are {names}", quoted(text)))
+        ParseError(format!("{} is not a known protocol; use one of {names}", quoted(text)))
     })
 }
 

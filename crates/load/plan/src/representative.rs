@@ -156,7 +156,7 @@ impl Representative {
     /// Sets the plan's load: requests at or below `base`, users, connections.
     ///
     /// # Errors
-    /// Fails with a sentence if a sequence cannot be built.
+    /// Fails with a message if a sequence cannot be built.
     pub fn apply(&self, plan: &mut Plan, base: &Url, seed: u64) -> Result<(), String> {
         match *self {
             Representative::Files(files) => files.apply(plan, base, seed)?,

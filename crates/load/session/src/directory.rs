@@ -54,7 +54,7 @@ mod tests {
     use plan::HttpVersion;
     use std::net::{IpAddr, SocketAddr};
 
-    /// Places every host at one address, with a port of its own.
+    /// Resolves every host to one address and port.
     #[derive(Debug)]
     struct OneAddress;
 

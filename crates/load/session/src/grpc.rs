@@ -94,12 +94,14 @@ impl Session {
             let schema = Schema::merged(schemas.values()).map_err(usage)?;
             self.describe(schema.to_set());
         }
-        for lane in self.fit.plan.clone().lanes() {
-            codecs(&lane)?;
-        }
         let plan = self.fit.plan.clone();
-        let of_streams = step_methods(&plan)?.into_iter().filter(|(_, method)| method.has_stream());
-        let rows: Vec<u32> = of_streams.map(|(step, _)| step.row).collect();
+        let mut rows = Vec::new();
+        for (step, method) in step_methods(&plan)? {
+            check_message(step, &method)?;
+            if method.has_stream() {
+                rows.push(step.row);
+            }
+        }
         if !rows.is_empty() {
             self.stream_connect(rows);
         }
@@ -181,18 +183,22 @@ fn repeated(body: Vec<u8>, count: Option<u32>) -> Result<Vec<u8>, Failure> {
 /// Fails for an unknown method, or a message without inserted values that does not fit.
 pub(crate) fn codecs(plan: &Plan) -> Result<Codecs, Failure> {
     let mut codecs = Codecs::new();
+    // without messages and descriptors, which may be large
+    let (variant, compress) = (plan.grpc.variant, plan.grpc.compress);
     for (step, method) in step_methods(plan)? {
-        if let Body::Json(text) = &step.ask.body
-            && let Some(json) = text.settled()
-        {
-            let body = method.request_body(Some(&json));
-            body.map_err(|why| wrong_step(step, &format!("message: {why}")))?;
-        }
-        // the plan without descriptors, which may be large
-        let grpc = GrpcPlan { descriptors: None, ..plan.grpc.clone() };
+        check_message(step, &method)?;
+        let grpc = GrpcPlan { variant, compress, ..GrpcPlan::default() };
         codecs.insert(step.row, Arc::new(StepCodec { method, grpc }));
     }
     Ok(codecs)
+}
+
+/// Checks the message of a step, unless values are inserted into it.
+fn check_message(step: &JourneyStep, method: &GrpcMethod) -> Result<(), Failure> {
+    let Body::Json(text) = &step.ask.body else { return Ok(()) };
+    let Some(json) = text.settled() else { return Ok(()) };
+    let body = method.request_body(Some(&json));
+    body.map(drop).map_err(|why| wrong_step(step, &format!("message: {why}")))
 }
 
 /// Returns the methods of the plan's steps.

@@ -25,10 +25,9 @@ pub(crate) fn sources(
     aside: bool,
 ) -> Result<Vec<RequestSource>, Failure> {
     let lanes = plan.lanes();
-    let codecs = lanes.iter().map(|lane| crate::grpc::codecs(lane));
-    let codecs = codecs.collect::<Result<Vec<_>, Failure>>()?;
-    let travels = lanes.iter().zip(&codecs);
-    let travels = travels.map(|(lane, codecs)| Travel::with_codecs(lane, values, codecs));
+    // the lanes have the same steps
+    let codecs = crate::grpc::codecs(plan)?;
+    let travels = lanes.iter().map(|lane| Travel::with_codecs(lane, values, &codecs));
     let Some(travels) = travels.collect::<Option<Vec<Arc<Travel>>>>() else {
         return Ok(Vec::new());
     };

@@ -1,11 +1,11 @@
 //! The simplest world with streams: every request of HTTP/2 or HTTP/3 is answered at once with the
-//! same fields and 13 bytes. For HTTP/3 this counts the session and the worker, but not QUIC.
+//! same fields and content. For HTTP/3 this counts the session and the worker, but not QUIC.
 
-use crate::canned::Keep;
+use crate::canned::{Keep, closed_plan};
 use conduit::streams::{Cutter, PieceKind, put_code, put_data};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use engine::{Endpoint, Setup, Worker, drive, endpoint_key};
-use plan::{HttpVersion, Load, Think};
+use plan::{HttpVersion, Think};
 use sample::SocketFacts;
 use std::sync::Arc;
 use units::Nanos;
@@ -27,7 +27,7 @@ const FIELDS_HTTP2: &[u8] = b"\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
 const FIELDS_HTTP3: &[u8] = b"\0\0\xd9\xf5\x54\x0213";
 const CONTENT: &[u8] = b"Hello, world!";
 
-/// `:status: 200` and `content-type: application/grpc`, as literals.
+/// `:status: 200`, and `content-type: application/grpc` as a literal.
 const FIELDS_GRPC: &[u8] = b"\x88\x0f\x10\x10application/grpc";
 /// `grpc-status: 0`.
 const TRAILERS_GRPC: &[u8] = b"\x00\x0bgrpc-status\x010";
@@ -38,7 +38,7 @@ const MESSAGE: [u8; 69] = {
     message
 };
 
-/// Kind of the calls over HTTP/2 or HTTP/3.
+/// Kind of the calls. Over HTTP/3 only `Get` is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannedKind {
     /// A GET of 13 bytes.
@@ -212,7 +212,7 @@ pub fn calls_over_streams(calls: u64, version: HttpVersion, streams: u32, keep: 
 /// Makes calls like [`calls_over_streams`], of a kind.
 ///
 /// # Panics
-/// Panics like [`calls_over_streams`].
+/// Panics like [`calls_over_streams`], and for kinds other than `Get` over HTTP/3.
 pub fn calls_of_kind(
     calls: u64,
     version: HttpVersion,
@@ -220,8 +220,9 @@ pub fn calls_of_kind(
     keep: &mut Keep,
 ) {
     let http3 = version == HttpVersion::Http3;
+    assert!(!http3 || kind == CannedKind::Get, "{kind:?} over HTTP/3");
     let url = if http3 { "https://127.0.0.1:18080/hw" } else { "http://127.0.0.1:18080/hw" };
-    let mut plan = crate::plan_for(url);
+    let mut plan = closed_plan(url, USERS, Think::None, calls);
     plan.request.version = version;
     if kind != CannedKind::Get {
         plan.request.method = "POST".to_owned();
@@ -230,9 +231,6 @@ pub fn calls_of_kind(
     if kind == CannedKind::Grpc {
         plan.use_grpc();
     }
-    plan.load = Load::Closed { users: USERS, think: Think::None, session: None };
-    plan.stop.duration = None;
-    plan.stop.requests = Some(calls);
     plan.connection.pipeline = streams;
     let start = Nanos::from_secs(1_000);
     let address = "127.0.0.1:18080".parse().expect("an address");

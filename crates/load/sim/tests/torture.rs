@@ -61,7 +61,7 @@ fn red(result: &RunResult) -> BTreeMap<String, String> {
 
 /// The case that builds on its own findings: with every defect it would take most of the time.
 const MUTATION: &str = "F-15";
-/// First of the seeds with which it finds its bug: six of eight in torture_mutation.rs.
+/// First seed with which it finds its bug; six of the eight in torture_mutation.rs do.
 const MUTATION_SEED: u64 = 2;
 
 /// Cases that read a page of 20 MiB.
@@ -153,7 +153,7 @@ fn a_server_without_a_defect_passes_every_case() {
 }
 
 /// Returns whether a case detects defects of this kind. A defect is tried only with these cases:
-/// all with all would take nearly an hour.
+/// running every defect with every case would take nearly an hour.
 fn shows(kind: DefectKind, case: &Case) -> bool {
     match kind {
         DefectKind::Syntax => {

@@ -4,14 +4,8 @@ mod local;
 mod operator;
 
 use crate::exit::{Code, Failure};
-use ::fleet::FleetError;
 use args::{FleetAgentArgs, FleetArgs, FleetCommand, FleetWatchArgs};
-use fleetrun::{AgentTask, WatchTask};
-
-/// Errors of the fleet's network: credentials, a server.
-fn usage(error: FleetError) -> Failure {
-    Failure::usage(error.to_string())
-}
+use fleetrun::{AgentTask, WatchTask, usage};
 
 /// Runs a command of the fleet.
 pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {

@@ -79,7 +79,7 @@ fn incomparable_runs_are_refused_with_a_fix() {
     for (found, expected) in found.iter().zip([
         "one URL needs two servers or several protocols",
         "--repeat: a comparison repeats in blocks; give --blocks",
-        "--blocks 4: showing a difference needs 5 to 1000",
+        "--blocks 4: must be 5 to 1000 to show a difference",
         "did you mean +?",
         "--hdr is for single runs",
     ]) {

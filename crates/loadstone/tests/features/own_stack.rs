@@ -409,15 +409,15 @@ fn failures_are_reported_and_leave_nothing_behind() {
 
 /// Runs one thread in a separate network with a server, and acts on its device after a few hundred
 /// packets.
-fn run_with_device_action(deed: &str, more: &[&str]) -> Value {
+fn run_with_device_action(action: &str, more: &[&str]) -> Value {
     let script = format!(
         "ip link set lo up
          \"$1\" site --listen 127.0.0.1:8000 >/dev/null & site=$!
          until grep -q 0100007F:1F40 /proc/net/tcp; do :; done
          (until awk '/loadstone0/ && $11 > 200 {{ ran = 1 }} END {{ exit !ran }}' /proc/net/dev; do :; done
-          {deed}) & deed=$!
+          {action}) & action=$!
          \"$@\" http://127.0.0.1:8000/bytes/20000
-         kill $site $deed 2>/dev/null"
+         kill $site $action 2>/dev/null"
     );
     let mut command = behind(&["unshare", "-n", "sh", "-c", &script, "sh"]);
     command.args(["run", "--json", "-", "--threads", "1", "-c", "8", "--timeout", "300ms"]);
@@ -432,12 +432,13 @@ fn packets_that_find_the_devices_queue_full_are_counted() {
     if !is_available(&Site::start(&[])) {
         return;
     }
-    let deed = "ip link set loadstone0 txqueuelen 1";
+    let action = "ip link set loadstone0 txqueuelen 1";
     for stack in ["own", "own:batches"] {
-        let report = run_with_device_action(deed, &["--stack", stack, "-d", "4s"]);
+        let report = run_with_device_action(action, &["--stack", stack, "-d", "4s"]);
         assert!(whole(&report, "/stack/missed") > 0, "{stack}: {}", report["stack"]);
     }
-    let report = run_with_device_action(deed, &["--stack", "own", "--path", "rtt=2ms", "-d", "4s"]);
+    let path = ["--stack", "own", "--path", "rtt=2ms", "-d", "4s"];
+    let report = run_with_device_action(action, &path);
     let (missed, lost) = (whole(&report, "/stack/missed"), whole(&report, "/path/overflowed"));
     assert!(missed > 0 && missed == lost, "{missed} {lost}");
 }

@@ -147,11 +147,11 @@ const MODES: [(&str, &str); 2] = [
 fn every_call_is_answered_past_the_kernel() {
     let Some(wire) = Wire::create_wire("numtxqueues 1 numrxqueues 1") else { return };
     for (mode, io) in MODES {
-        for (more, stood) in [(&["-c", "8"][..], 8), (&["-c", "8", "--calls", "1"], 200)] {
+        for (more, opens) in [(&["-c", "8"][..], 8), (&["-c", "8", "--calls", "1"], 200)] {
             let words = ["-n", "200", &wire.url("/bytes/2000")];
             let report = wire.measured(mode, &[&words[..], more].concat());
             assert_eq!(whole(&report, "/outcomes/succeeded"), 200, "{mode} {more:?}");
-            assert_eq!(whole(&report, "/stack/established"), stood, "{mode} {more:?}");
+            assert_eq!(whole(&report, "/stack/established"), opens, "{mode} {more:?}");
             assert_eq!(text(&report, "/client/io"), io);
         }
     }
@@ -451,7 +451,7 @@ fn a_discovered_host_is_resolved() {
 fn device_action_server(
     wire: &Wire,
     at: &'static str,
-    deed: impl Fn(&TcpStream) + Send + Sync + 'static,
+    action: impl Fn(&TcpStream) + Send + Sync + 'static,
 ) -> Scripted {
     in_network(&wire.holders[1], move || {
         let asked = AtomicU32::new(0);
@@ -459,7 +459,7 @@ fn device_action_server(
             let mut piece = [0; 4_096];
             while let Ok(1..) = stream.read(&mut piece) {
                 if asked.fetch_add(1, Ordering::Relaxed) == 1 {
-                    deed(&stream);
+                    action(&stream);
                 }
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
             }

@@ -204,9 +204,9 @@ fn a_closed_terminal_ends_the_view_at_once() {
     outlives_it.close_terminal(|_| {});
     assert_eq!(interrupted(&json), false);
 
-    let mut is_told = Terminal::start_after("trap \"\" HUP", &args("-d 10m"));
-    is_told.wait_for("measuring");
-    is_told.close_terminal(|pid| kill_process(pid, Signal::TERM).unwrap());
+    let mut signaled = Terminal::start_after("trap \"\" HUP", &args("-d 10m"));
+    signaled.wait_for("measuring");
+    signaled.close_terminal(|pid| kill_process(pid, Signal::TERM).unwrap());
     assert_eq!(interrupted(&json), true);
 }
 

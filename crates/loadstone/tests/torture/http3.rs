@@ -126,20 +126,20 @@ fn a_server_without_a_defect_has_no_finding_over_http3() {
 fn unsupported_http3_targets_are_reported() {
     let site = Site::start(&[]);
     let cleartext = site.url("/");
-    let nobody = format!("https://127.0.0.1:{}/", free_port());
-    let nothing = run(&["torture", "--http", "3", "--only", "Q-01", "--insecure", &nobody]);
-    assert_eq!(nothing.code, 3, "{nothing:?}");
-    assert!(nothing.stdout.contains("--http 2 tests over TCP"), "{nothing:?}");
+    let closed = format!("https://127.0.0.1:{}/", free_port());
+    let failed = run(&["torture", "--http", "3", "--only", "Q-01", "--insecure", &closed]);
+    assert_eq!(failed.code, 3, "{failed:?}");
+    assert!(failed.stdout.contains("--http 2 tests over TCP"), "{failed:?}");
     for (arguments, why) in [
         (&["--http", "3", cleartext.as_str()][..], "HTTP/3 requires TLS; write https://"),
-        (&["--http", "2", "--only", "U", &nobody], "U needs HTTP/1.1: omit --http 2"),
-        (&["--http", "3", "--only", "S-01", &nobody], "S-01 needs HTTP/1.1: omit --http 3"),
-        (&["--only", "Q-01,S-01", &nobody], "Q-01 needs HTTP/3: use --http 3, and no case of"),
-        (&["--http", "3", "--escalate", &nobody], "--escalate needs HTTP/1.1: omit --http 3"),
-        (&["--http", "4", &nobody], "the supported versions are 1.1, 2 and 3"),
+        (&["--http", "2", "--only", "U", &closed], "U needs HTTP/1.1: omit --http 2"),
+        (&["--http", "3", "--only", "S-01", &closed], "S-01 needs HTTP/1.1: omit --http 3"),
+        (&["--only", "Q-01,S-01", &closed], "Q-01 needs HTTP/3: use --http 3, and no case of"),
+        (&["--http", "3", "--escalate", &closed], "--escalate needs HTTP/1.1: omit --http 3"),
+        (&["--http", "4", &closed], "the supported versions are 1.1, 2 and 3"),
         (&["--http", "2", "grpc://127.0.0.1:9"], "--http is for pages of a web server: omit it"),
         (&["--only", "S-01", "grpc://127.0.0.1:9"], "S-01 is not a case of gRPC"),
-        (&["--only", "G-01", &nobody], "G-01 needs gRPC: write the URL as grpc://host:port"),
+        (&["--only", "G-01", &closed], "G-01 needs gRPC: write the URL as grpc://host:port"),
     ] {
         let ran = run(&[&["torture"], arguments].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{why}: {ran:?}");

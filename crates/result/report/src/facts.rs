@@ -196,7 +196,7 @@ pub(crate) fn server(sut: &sample::SutSeries) -> String {
     let fullness = sut.fullness();
     let (full, overflows) = (fullness.full(), fullness.overflows);
     text += &match full.is_empty() {
-        true => "; no queue was full".to_owned(),
+        true => "; no resource was full".to_owned(),
         false => format!("; full: {}", full.join(", ")),
     };
     if overflows > 0 {

@@ -60,7 +60,7 @@ impl Replies {
         self.flows.put((head.source, from, to), head.destination);
     }
 
-    /// Writes the address that the client addressed into a packet from the server.
+    /// Sets the source of the server's packet to the address to which the client sent.
     pub(crate) fn answer(&mut self, packet: &mut [u8]) {
         let Some(head) = UdpHead::of(packet).filter(|head| head.source == self.server) else {
             return;

@@ -48,7 +48,7 @@ struct TunQueue {
     gone: bool,
 }
 
-/// Store of a link while it is unused.
+/// Slot that keeps a link while it is unused.
 pub(crate) type LinkHome = Mutex<Option<Box<XdpLink>>>;
 
 /// A link of a device through AF_XDP; returned to its store at the end.

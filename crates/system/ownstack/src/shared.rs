@@ -32,7 +32,7 @@ pub struct NetworkRequest {
     /// First local address and prefix length; `None` for a free part of 198.18.0.0/16. Clients
     /// behind emulated paths use IPv4.
     pub prefix: Option<(IpAddr, u8)>,
-    /// Use of batches, if the kernel supports it.
+    /// Batching of packets, if the kernel supports it.
     pub batches: BatchUse,
     /// TCP settings; their MTU is that of the device.
     pub tcp: TcpSettings,
@@ -40,7 +40,7 @@ pub struct NetworkRequest {
     pub xdp: Option<XdpAsk>,
 }
 
-/// Condition on which packets are batched.
+/// Condition under which packets are batched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchUse {
     Never,

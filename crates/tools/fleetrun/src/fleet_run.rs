@@ -6,12 +6,11 @@ use crate::plan_bundle::PlanBundle;
 use crate::wire::{AgentEntries, POLL_INTERVAL, Wire};
 use anyhow::{Context, Result, bail};
 use engine::{Setup, Share};
-use fleet::HostBudget;
-use fleet::OnLoss;
 use fleet::protocol::manager::FleetEvent;
 use fleet::protocol::message::{Final, Holding};
 use fleet::protocol::slots::SlotTable;
 use fleet::protocol::stamp::RefusedMessages;
+use fleet::{HostBudget, OnLoss};
 use plan::Plan;
 use record::run::{Driver, PathRecord};
 use report::RunReport;
@@ -84,7 +83,7 @@ pub(crate) fn refusal(plan: &Plan) -> Option<&'static str> {
              run on each machine, each with its own --sources, or omit --stack",
         );
     }
-    // an agent reads the plan's text, which does not have the content types of streams
+    // an agent reads the plan's text, which lacks the content types of streaming methods
     if plan.grpc.variant == plan::GrpcVariant::Connect && !plan.grpc_rows().is_empty() {
         return Some(
             "steps over Connect work on one machine only: use --grpc-protocol grpc-web, or run it \
@@ -308,7 +307,7 @@ fn distribute_plan(
     let usual = if task.plan.token.per_user { 0 } else { task.plan.token_count() };
     let mut plan_bundle = PlanBundle::of(task.plan, task.endpoints, task.captured);
     let mut sealed = BTreeMap::new();
-    // agents with equally many tokens receive the same bytes
+    // agents with the same number of tokens receive the same bytes
     let mut written: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
     for (agent, agent_entry) in wire.agent_entries() {
         plan_bundle.tokens = tokens.get(&agent).copied().unwrap_or(usual);

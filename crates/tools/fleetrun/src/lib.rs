@@ -23,8 +23,8 @@ pub use wire::Wire;
 use fleet::FleetError;
 use session::Failure;
 
-/// Errors of the fleet's network: credentials, a server.
-fn usage(error: FleetError) -> Failure {
+/// Converts an error of the fleet's network: credentials, a server.
+pub fn usage(error: FleetError) -> Failure {
     Failure::usage(error.to_string())
 }
 

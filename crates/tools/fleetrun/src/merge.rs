@@ -269,7 +269,7 @@ impl Merge {
         }
     }
 
-    /// Adds the missing counts of lost agents, edge by edge, up to now.
+    /// Adds the missing counts of lost agents for each interval up to now.
     fn add_owed_counts(&mut self, now: Nanos, observer: &mut dyn Watcher) {
         let interval = self.setup.plan.measure.interval;
         for row in 0..self.ledgers.len() {

@@ -17,7 +17,7 @@ const STEPS: u32 = 16;
 /// Event that the server waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// No client event: a node is processing the request.
+    /// Not waiting for the client: a node is processing the request.
     Nothing,
     /// A request's head, including its first byte.
     Head,

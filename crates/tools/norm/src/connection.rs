@@ -1,5 +1,5 @@
 //! One connection from acceptance to its end: hyper handles HTTP, this module responds to requests
-//! that hyper refuses, then the connection is closed in order.
+//! that hyper refuses, then the connection is closed gracefully.
 
 use std::future::poll_fn;
 use std::io;

@@ -29,7 +29,7 @@ use crate::visit::Visit;
 
 /// Pause of accepting when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Maximum delay of the shutdown by files being read.
+/// Maximum time by which files being read delay the shutdown.
 const STOP_MAX: Duration = Duration::from_secs(1);
 /// Maximum number of connections that wait to be accepted; the kernel uses the smaller of this and
 /// `somaxconn`.

@@ -106,7 +106,7 @@ impl std::error::Error for TreeError {}
 /// folders with a final `/`.
 ///
 /// # Errors
-/// Fails if a file of the tree is there already, or a file or folder cannot be created.
+/// Fails if a file of the tree already exists, or a file or folder cannot be created.
 pub fn write(folder: &Path) -> Result<Vec<PathBuf>, TreeError> {
     let paths = FILES.iter().map(|(path, ..)| folder.join(path));
     if let Some(there) = paths.into_iter().find(|path| path.symlink_metadata().is_ok()) {

@@ -378,19 +378,24 @@ impl Config {
         }
         if self.engine() != Engine::Proper && self.sleeping == Sleeping::Parallel {
             return conflict(
-                "--sleep-parallel is for /sleep, which --null and faults do not serve",
+                "--sleep-parallel is for /sleep without faults: omit --null, --range and faults",
             );
         }
         if self.engine() != Engine::Proper && self.uri_max.is_some() {
-            return conflict("--uri-max is for the pages, which --null and faults do not serve");
+            return conflict(
+                "--uri-max is for the pages without faults: omit --null, --range and faults",
+            );
         }
         if self.engine() != Engine::Proper && self.model_given {
             return conflict(
-                "--tokens and --ttft are for the pages, which --null and faults do not serve",
+                "--tokens and --ttft are for the pages without faults: omit --null, --range and \
+                 faults",
             );
         }
         if self.engine() != Engine::Proper && self.files.is_some() {
-            return conflict("--files is for the pages, which --null and faults do not serve");
+            return conflict(
+                "--files is for the pages without faults: omit --null, --range and faults",
+            );
         }
         if self.http3.is_some() && self.engine() != Engine::Proper && self.range.is_none() {
             return conflict(

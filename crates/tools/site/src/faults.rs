@@ -142,8 +142,8 @@ impl Stall {
 }
 
 impl Faults {
-    /// Returns whether the faults change only the time and the status of responses, not their bytes
-    /// or the life of connections.
+    /// Returns whether every fault concerns single requests: their time, status or reset, not the
+    /// bytes of responses or the number of connections and requests.
     pub(crate) fn only_times(&self) -> bool {
         let whole = self.drip.is_none() && self.misbehaviour.is_none() && !self.weak.nagle;
         let endless = self.close_after.is_none() && self.die_after.is_none();

@@ -20,7 +20,7 @@ use units::show;
 
 /// Prefix of the name of a conversation blamed for a later failure.
 pub const CULPRIT: &str = "culprit: ";
-/// Prefix of the name of a request that may be one.
+/// Prefix of the name of the last conversation before a crash, which may be its cause.
 const SUSPECT: &str = "suspect: ";
 
 /// Finds the cause after plain requests failed and recovered: tries the last conversation
@@ -108,7 +108,7 @@ pub(crate) fn suspect(
     result: &mut CaseResult,
 ) {
     if affected == AffectedPart::Killed {
-        return result.notes.push("no request is the cause of that".to_owned());
+        return result.notes.push("no request is blamed for that".to_owned());
     }
     if result.outcome == TestOutcome::Leak {
         // the case names the cause

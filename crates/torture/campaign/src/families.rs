@@ -134,7 +134,7 @@ pub(super) fn place(case: &Case, beside: bool) -> u8 {
     }
 }
 
-/// Returns whether it runs before the states held beside other cases are awaited.
+/// Returns whether it runs before the states held during other cases are awaited.
 pub(super) fn precedes_states(case: &Case) -> bool {
     place(case, true) < AWAITED
 }

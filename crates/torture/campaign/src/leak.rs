@@ -4,8 +4,8 @@
 //! reported.
 
 use crate::pressure::{Plan, blame};
-use crate::{PLAIN_DEADLINE, Runner, habits, pressure};
-use dialogue::talk::{Move, TalkScript};
+use crate::{Runner, pressure, scripts};
+use dialogue::talk::TalkScript;
 use sample::ServerState;
 use torture::case::Case;
 use torture::judge::{Cause, TestOutcome};
@@ -27,7 +27,7 @@ const SETTLE: Nanos = Nanos::from_secs(2);
 /// Number of further rounds ...
 const ROUNDS: usize = 2;
 /// ... and of all further rounds while memory still grows, within this time: a heap that is
-/// collected late levels out only after many rounds, ...
+/// garbage-collected late stops growing only after many rounds, ...
 const ROUNDS_MAX: usize = 20;
 const ROUNDS_TIME: Nanos = Nanos::from_secs(100);
 /// ... until it has grown by this amount and by this factor.
@@ -210,7 +210,7 @@ pub(crate) fn repeat_leaking_rounds(
     let plan = Plan::paced(vec![script.clone(); count], PACE, HOLD);
     let plan = Plan { until_over: true, armed_early: true, ..plan };
     let before = runner.world.server()?;
-    // earlier attempts leaked too: relative to all of that, one more is little
+    // earlier attempts leaked too: compared with their total, one more leak looks small
     first.get_or_insert_with(|| before.clone());
     let mut levels = vec![before];
     for _ in 0..=ROUNDS {
@@ -244,10 +244,10 @@ fn record_leaks(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     };
     let Some((count, script)) = guilty.or_else(|| kinds.into_iter().next()) else { return };
     let name = format!("{} connections at once", show::count(count));
-    let plain = (count.min(PLAIN_MAX), plain_script(runner));
+    let plain = (count.min(PLAIN_MAX), scripts::plain(runner));
     let (why, cause) = match by_itself(runner, &plain) {
         true => (EVERY_CONNECTION, Some(Cause::EveryConnection)),
-        // only then it was compared
+        // the comparison was complete
         false if !runner.case_is_over() => ("resources of such connections are not released", None),
         false => (UNCOMPARED, None),
     };
@@ -261,18 +261,12 @@ fn record_leaks(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
 const PLAIN_MAX: u64 = 200;
 
 /// Reason of a leak that needs no unusual request.
-pub(crate) const EVERY_CONNECTION: &str =
+const EVERY_CONNECTION: &str =
     "resources of a connection are not released, whatever it sends: a plain request suffices";
 
 /// Reason of a leak if there was no time for plain requests.
 const UNCOMPARED: &str = "resources of connections are not released; plain requests, which may leak \
     too, were not compared: the time of the case was over";
-
-/// Returns a plain request on a connection that the client then closes.
-pub(crate) fn plain_script(runner: &mut Runner<'_>) -> TalkScript {
-    let plain = habits::plain_request(runner.target, "");
-    runner.bare(vec![Move::Send(plain)], PLAIN_DEADLINE)
-}
 
 fn leaked(held: &Held, levels: &[u64]) -> String {
     let texts: Vec<String> = levels.iter().map(|level| held.what.shown(*level)).collect();

@@ -1,6 +1,6 @@
-//! Scripts of exchanges, of frames and of segments.
+//! Scripts of plain requests, of exchanges, of frames and of segments.
 
-use crate::{GRACE, Runner, habits};
+use crate::{GRACE, PLAIN_DEADLINE, Runner, habits};
 use dialogue::http2::{Spoken, write};
 use dialogue::http3;
 use dialogue::packets::{PacketContent, PacketStep};
@@ -14,6 +14,12 @@ use units::Nanos;
 pub(crate) const LINGER: Nanos = Nanos::from_secs(2);
 /// Time for the close after GOAWAY; a case that needs the close waits for it itself.
 const FRAMES_LINGER: Nanos = Nanos::from_millis(200);
+
+/// Returns a plain request on a connection that the client then closes.
+pub(crate) fn plain(runner: &mut Runner<'_>) -> TalkScript {
+    let request = habits::plain_request(runner.target, "");
+    runner.bare(vec![Move::Send(request)], PLAIN_DEADLINE)
+}
 
 /// Returns the script of an exchange, in any protocol.
 pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkScript {

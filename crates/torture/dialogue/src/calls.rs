@@ -77,7 +77,7 @@ impl Response {
             named.map(|(_, value)| *value).collect::<Vec<_>>()
         };
         let known = |value: &[u8]| {
-            // a number has no sign
+            // `parse` would also accept a sign
             let digits = Some(value).filter(|value| value.iter().all(u8::is_ascii_digit));
             let text = digits.and_then(|digits| str::from_utf8(digits).ok());
             let number = text.and_then(|text| text.parse::<usize>().ok());

@@ -106,7 +106,7 @@ defects! {
         HangsOnGarbage "garbage" "bytes that are not a request line hang",
         BelievesLength "believes-length" "with both lengths, Content-Length is used and the \
             connection stays open",
-        IgnoresChunks "ignores-chunks" "chunked content is taken for the next request",
+        IgnoresChunks "ignores-chunks" "chunked content is parsed as the next request",
         AnswersTwice "answers-twice" "with both lengths, two responses are sent",
         KeepsAfterFaultyFraming "faulty-framing" "after Transfer-Encoding in HTTP/1.0 the \
             connection stays open",

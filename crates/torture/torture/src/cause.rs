@@ -44,7 +44,7 @@ enum Trigger {
     InvalidHead,
     /// A request without content for a page that reads content.
     NoContent,
-    /// Invalid chunks that the server refuses with an error of its own.
+    /// Invalid chunks, whichever part of them is invalid.
     InvalidChunks,
     /// A chunk extension, even a valid one.
     Extension,
@@ -91,8 +91,8 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     }
 }
 
-/// Returns the finding that explains most of these failures, the first of equals, if findings
-/// explain all of them.
+/// Returns the finding that explains most of these failures, the first if several do. `None` if
+/// the findings do not explain all failures.
 fn root_of<'r>(
     own: &[BTreeSet<ServerFault>],
     roots: &'r [(String, BTreeSet<ServerFault>)],
@@ -104,7 +104,7 @@ fn root_of<'r>(
         return None;
     }
     let count = |known| own.iter().filter(|one| explains(known, one)).count();
-    // of equals the last one is the greatest
+    // `max_by_key` returns the last of equal elements
     let most = roots.iter().rev().max_by_key(|(_, known)| count(known));
     most.map(|(id, _)| id.as_str())
 }
@@ -559,7 +559,7 @@ mod tests {
         assert_eq!(merged(vec![denied("W-11", None), denied("C-06", None)]), "W-11 C-06");
         assert_eq!(merged(vec![limit.clone(), same.clone()]), "C-01 C-06=C-01");
         assert_eq!(merged(vec![limit, denied("C-06", Some(false))]), "C-01 C-06");
-        // other failures of the case are findings of its own
+        // a case with other failures remains a separate finding
         let exchanges = row("C-06", Some(FailureKind::Hang), "x", b"GET /").exchanges;
         assert_eq!(
             merged(vec![denied("C-01", None), CaseResult { exchanges, ..same }]),

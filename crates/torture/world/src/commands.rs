@@ -8,7 +8,8 @@ use std::process::{Child, ExitStatus, Stdio};
 use units::{Nanos, show};
 
 /// Time after which a running command is killed.
-pub(crate) const COMMAND_MAX: Nanos = Nanos::from_secs(60);
+const COMMAND_MAX: Nanos = Nanos::from_secs(60);
+
 /// Pending and running commands.
 #[derive(Debug)]
 pub struct Commands {

@@ -12,9 +12,8 @@ use dialogue::talk::{Carried, Conversations, Director, WaitUntil, play};
 use net::reactor::Reactor;
 use ownstack::RawLink;
 use sample::{Death, PathFacts, ServerState};
-use session::EmulatedPath;
-use session::Failure;
 use session::over_quic::{Carrier, Quic};
+use session::{EmulatedPath, Failure};
 use torture::case::Need;
 use units::Nanos;
 

@@ -99,7 +99,7 @@ impl Sign {
     /// Returns the observation on a machine whose other programs may be the cause.
     pub(crate) fn perhaps_ours(self) -> Sign {
         let evidence =
-            format!("{}; other programs used the cores, which can look the same", self.evidence);
+            format!("{}; other programs used the cores, which may be the cause", self.evidence);
         Sign { confidence: self.confidence.min(Confidence::Possible), evidence }
     }
 }

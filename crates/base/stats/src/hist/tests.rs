@@ -19,7 +19,7 @@ fn same_bucket(found: Nanos, value: u64) -> bool {
     found.0.abs_diff(value) < width && (value > 0 || found.is_zero())
 }
 
-/// Values whose ranks are wrong in binary fractions: 0.55 · 100 is 55.00000000000001.
+/// Floating-point rounding would give these values a wrong rank: 0.55 · 100 is 55.00000000000001.
 #[test]
 fn quantiles_of_a_hundred_values_have_their_exact_rank() {
     let values: Vec<u64> = (1..=100).map(|ms| ms * 1_000_000).collect();

@@ -65,8 +65,10 @@ impl Variant {
             Variant::Grpc => Some(Cow::Borrowed(body)),
             Variant::Web => Some(Cow::Borrowed(&body[..end_at(body, WEB_END)?])),
             Variant::WebText => {
-                let groups = body.chunks(4).map(|group| STANDARD.decode(group));
-                let mut frames = groups.collect::<Result<Vec<_>, _>>().ok()?.concat();
+                let mut frames = Vec::new();
+                for group in body.chunks(4) {
+                    STANDARD.decode_vec(group, &mut frames).ok()?;
+                }
                 frames.truncate(end_at(&frames, WEB_END)?);
                 Some(Cow::Owned(frames))
             }
@@ -76,11 +78,11 @@ impl Variant {
     }
 }
 
-/// Returns the offset of the frame with this flag, or the length if there is none; `None` if a frame
-/// before it is truncated.
+/// Returns the offset of the first frame with this flag; the body's length if no frame has it.
+/// `None` if an earlier frame is truncated.
 fn end_at(body: &[u8], flag: u8) -> Option<usize> {
     let mut rest = body;
-    while !rest.is_empty() && rest.first() != Some(&flag) {
+    while rest.first().is_some_and(|first| *first != flag) {
         (_, _, rest) = split_frame(rest)?;
     }
     Some(body.len() - rest.len())

@@ -1,5 +1,5 @@
-//! HPACK (RFC 7541), as far as needed by a client that reads everything and writes by hand:
-//! Huffman's code, integers, a reader of header blocks, and literals for blocks.
+//! HPACK (RFC 7541) as needed by a client that decodes any block and encodes literals only:
+//! the Huffman code, integers, a reader of header blocks, and literals for blocks.
 
 mod decoder;
 pub mod huffman;

@@ -247,7 +247,7 @@ impl Stream {
                 kept.extend_from_slice(part);
             }
         }
-        // of trailers only the server's times are facts of the response
+        // the only trailer that is a fact of the response is server-timing
         if trailers && name != b"server-timing" {
             return Ok(());
         }

@@ -3,10 +3,10 @@
 use conduit::streams::{PieceKind, put_code, put_data};
 use protocol::http3::{Coded, Session, SessionSettings};
 
-/// Splits a server's bytes as the first one determines, onto streams that the bytes select: each
-/// part has a byte for its stream and kind, one for its length, and then the stream's data. The
-/// session accepts them all or returns the reason; it consumes its input and never refers to
-/// content outside of it.
+/// Passes arbitrary bytes of a server to a session. The first byte is the size of the pieces in
+/// which they are passed. The rest is a sequence of parts: a byte for the stream and the kind, one
+/// for the length, and the stream's data. The session accepts them all or returns the reason; it
+/// consumes its input and never refers to content outside of it.
 pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, rest)) = data.split_first() else { return };
     let fields: [(&[u8], &[u8]); 2] = [(b":method", b"GET"), (b":path", b"/")];

@@ -35,7 +35,7 @@ pub(super) fn upgrade(made: &mut Assembled) -> Result<Upgrade, String> {
     let key = handshake::key((u128::from(nonce) << 64 | u128::from(nonce)).to_le_bytes());
     // the subprotocols are among the step's fields
     made.headers.extend(fields_of(&ClientOffer::default(), &key));
-    // connections are identified by the schemes of HTTP
+    // connections are identified by HTTP schemes: wss becomes https
     let scheme = if made.url.scheme() == "wss" { "https" } else { "http" };
     made.url.set_scheme(scheme).map_err(|()| format!("{} is not a WebSocket URL", made.url))?;
     Ok((key, offer))

@@ -214,7 +214,7 @@ impl SocketVoice {
         Err(Trouble::new(FailureClass::SocketClosed, text))
     }
 
-    /// Describes the move that has not happened.
+    /// Describes the move that the talk still waits for.
     fn awaited(&self) -> String {
         let number = self.at + 1;
         let skipped = match self.skipped {

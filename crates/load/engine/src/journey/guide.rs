@@ -337,7 +337,7 @@ impl Judging<'_> {
         }
         let Some(body) = content(&travel.plan, heard) else { return Some(FailureClass::Encoding) };
         let body = match &card.codec {
-            // the body of another status describes an error
+            // with any other status the body describes an error
             Some(codec) if card.looks_at_bodies && heard.status == 200 => {
                 match codec.response_json(&body) {
                     Ok(json) => Cow::Owned(json.into_bytes()),

@@ -421,8 +421,8 @@ impl Worker {
     pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
         if self.pool.is_socket(endpoint) || call.open_lane().is_some() {
-            // a message for a closed WebSocket is not sent on another one, and of a request that is
-            // kept open a part is gone
+            // messages of a closed WebSocket are not sent on another one, and an open request
+            // cannot be repeated: a part of its body is already sent
             return self.conclude(io, call, End::failed(FailureClass::ClosedEarly), now);
         }
         let found = self.usable(io, &call, endpoint, now);

@@ -34,7 +34,7 @@ impl DraftReader<'_> {
                     {
                         step.expect.length = size;
                     }
-                    _ => self.leave_out(element, "a body size can only be expected to be equal"),
+                    _ => self.leave_out(element, "only equality of a body size can be checked"),
                 }
             }
             "JSONPostProcessor" => self.json_extractor(element, step),
@@ -112,7 +112,7 @@ impl DraftReader<'_> {
         let regex = element.text("ISREGEX") == "true";
         if element.is_true("INVERT") || regex && !is_plain(&value) || element.is_true("EXPECT_NULL")
         {
-            return self.leave_out(element, "a JSON value can only be expected to be equal");
+            return self.leave_out(element, "only equality of a JSON value can be checked");
         }
         if !element.is_true("JSONVALIDATION") {
             // requires a match: a capture that finds nothing fails the call

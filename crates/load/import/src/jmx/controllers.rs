@@ -129,7 +129,7 @@ impl DraftReader<'_> {
         match element.kind() {
             "GenericController" | "RecordingController" => return pieces.append(&mut parts),
             "CriticalSectionController" => {
-                let why = "users do not lock each other out; its steps run unchanged";
+                let why = "critical sections are not supported; its steps run without a lock";
                 self.leave_out(element, why);
                 return pieces.append(&mut parts);
             }
@@ -166,7 +166,7 @@ impl DraftReader<'_> {
                 self.switch(element, &text, parts);
             }
             "ForeachController" => {
-                self.leave_out(element, "lists are not iterated; its steps run once");
+                self.leave_out(element, "loops over lists are not supported; its steps run once");
             }
             "RunTime" => self.leave_out(element, "its time is not kept; its steps run once"),
             _ => self.leave_out(element, "it is not known; its steps run unchanged"),
@@ -228,8 +228,9 @@ impl DraftReader<'_> {
             Ok(value) if element.text("ThroughputController.style") == "1" && value > 0.0 => {
                 guard.chance = Some((value / 100.0).min(1.0));
             }
-            _ => self
-                .leave_out(element, "a number of executions cannot be kept; its steps always run"),
+            _ => {
+                self.leave_out(element, "execution counts are not supported; its steps always run")
+            }
         }
     }
 

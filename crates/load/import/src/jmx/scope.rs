@@ -126,7 +126,7 @@ impl DraftReader<'_> {
     /// Reads `HTTP Request Defaults`: values for empty settings of samplers.
     fn defaults(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         if element.gui() != "HttpDefaultsGui" && element.property("HTTPSampler.domain").is_none() {
-            return self.leave_out(element, "these defaults are not for HTTP");
+            return self.leave_out(element, "only defaults for HTTP requests are imported");
         }
         for node in element.node.children().filter(roxmltree::Node::is_element) {
             let (Some(name), Some(text)) = (node.attribute("name"), node.text()) else { continue };
@@ -278,7 +278,7 @@ impl DraftReader<'_> {
             && (element.is_true("CounterConfig.per_user")
                 || !["", "1"].contains(&element.text("CounterConfig.incr").as_str()))
         {
-            self.leave_out(element, "a counter increases by one for all users together");
+            self.leave_out(element, "all users share the counter, which increases by one");
         }
         if !element.text("CounterConfig.format").is_empty()
             || !element.text("outputFormat").is_empty()

@@ -85,7 +85,7 @@ export class SignatureV4 {
     return escapeURI(normal).replace(/%2F/g, '/');
   }
   _payloadHash(request, headers) { return headers.get(AMZ_CONTENT_SHA256_HEADER) || crypto.sha256(payloadOf(request.body), 'hex'); }
-  // Headers that are signed, sorted, with values without needless blanks.
+  // Signed headers in order, with whitespace in their values collapsed.
   _signed(headers, { unsignableHeaders = new Set(), signableHeaders = new Set() }) {
     const kept = (name) => signableHeaders.has(name) || !(UNSIGNABLE.includes(name) || /^(proxy|sec)-/.test(name) || unsignableHeaders.has(name));
     return [...headers].filter(([name]) => kept(name)).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, value.trim().replace(/\s+/g, ' ')]);
@@ -299,7 +299,7 @@ export class SQSClient extends AWSClient {
   async deleteMessage(queueUrl, receiptHandle) { await this._call('DeleteMessage', { QueueUrl: queueUrl, ReceiptHandle: receiptHandle }); }
 }
 
-// Names of fields begin with a small letter, or with a capital one as in the service; results have both.
+// Field names may begin with a small letter, or with a capital as in the service; results have both forms.
 const recased = (value, change) => {
   if (Array.isArray(value)) return value.map((one) => recased(one, change));
   if (value === null || typeof value !== 'object') return value;

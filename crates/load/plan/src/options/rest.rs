@@ -79,7 +79,7 @@ pub(super) static GRPC: &[Setting] = &[
         help: "Status codes of gRPC that count as success: OK,NOT_FOUND or 0,5 [default: OK]", ..GRPC_CALL },
     Setting { name: "grpc-protocol", value: "NAME", field: VARIANT,
         help: "Protocol of the calls: grpc, grpc-web, grpc-web-text or connect [default: grpc]",
-        more: "gRPC-Web and Connect use HTTP/1.1 or HTTP/2. Without --http, TLS negotiates the version and plain text uses HTTP/1.1.", ..GRPC_CALL },
+        more: "gRPC-Web and Connect use HTTP/1.1, HTTP/2 or HTTP/3. Without --http, TLS negotiates the version and plain text uses HTTP/1.1.", ..GRPC_CALL },
     Setting { name: "grpc-compress", value: "CODING", field: COMPRESS,
         help: "Compress messages, and accept compressed ones: gzip [default: none]", ..GRPC_CALL },
     Setting { name: "grpc-keepalive", value: "TIME", field: field!(off grpc.keepalive, DURATION),

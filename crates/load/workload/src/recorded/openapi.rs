@@ -376,7 +376,7 @@ fn fill(filled: &mut Filled, parameter: FileValue<'_>, value: &Value) -> Result<
             // each value of a list is a cookie
             filled.cookies.extend(pairs.split('&').map(str::to_owned));
         }
-        _ => return Err("it has no place in the request".to_owned()),
+        _ => return Err("its `in` is not path, query, header or cookie".to_owned()),
     }
     Ok(())
 }

@@ -94,11 +94,11 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
     rows.into()
 }
 
-/// Returns the state without the reservation that the test has not ended yet.
+/// Returns the state; a test is not degraded merely because it is still running.
 fn state(verdict: &VerdictRecord) -> State {
-    // other programs alone are a note
-    let ended = [CauseId::Interrupted, CauseId::ForeignCpu];
-    match verdict.causes.iter().all(|cause| ended.contains(&cause.id)) {
+    // nor because other programs use the cores: that alone is a note
+    let ignored = [CauseId::Interrupted, CauseId::ForeignCpu];
+    match verdict.causes.iter().all(|cause| ignored.contains(&cause.id)) {
         true if verdict.state == State::Degraded => State::Valid,
         _ => verdict.state,
     }

@@ -89,7 +89,7 @@ pub struct GateBoundRecord {
     /// Confidence sequence of the change, valid at every block; null: not bounded yet.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// The tightest bound that these blocks show to be met; null if there is none.
+    /// The tightest bound that these blocks show to be met; null if they show none.
     pub decidable: Option<f64>,
     /// Blocks that count for it.
     #[serde(default)]

@@ -57,7 +57,7 @@ pub(super) fn at_knee(report: &RampRecord, label: usize) -> Option<String> {
     }
     let names = full.full();
     let text = match names.is_empty() {
-        true => "no queue was full".to_owned(),
+        true => "no resource was full".to_owned(),
         false => format!("full: {}", names.join(", ")),
     };
     let place = if knee.is_some() { "by the knee" } else { "at the most load" };

@@ -131,8 +131,8 @@ fn is_authority(error: &rustls::Error) -> bool {
     is_webpki_error(error, &webpki::Error::CaUsedAsEndEntity)
 }
 
-/// Returns a hint for an error with a known cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by
-/// the parts that the library misses in the peer's messages.
+/// Returns a hint for an error with a known cause, from alerts (RFC 8446 §6.2, RFC 6066 §3) and
+/// from the incompatibilities that the library reports.
 fn fix_text(error: &rustls::Error) -> Option<&'static str> {
     use rustls::{
         AlertDescription as Alert, CertificateError as Bad, Error, PeerIncompatible as Gap,

@@ -28,7 +28,7 @@ pub(crate) struct Question {
 pub(crate) enum Onward {
     /// The hop is known; this request is due as well.
     To(Mac, Option<Question>),
-    /// A hop must be queried first.
+    /// The address of the next hop must be requested first.
     Ask(Question),
     /// A request was sent.
     Wait,

@@ -246,8 +246,8 @@ impl Tally {
         self.clients.iter().all(|client| client.broken)
     }
 
-    /// Handles a connection that the server closed in order, without accepting further requests of
-    /// this client. Returns the sum that h2load prints at the first stream that was cut off: the
+    /// Handles a connection that the server closed gracefully, without accepting further requests
+    /// of this client. Returns the sum that h2load prints at the first stream that was cut off: the
     /// requests of its thread that have failed by then, and those that this client can no longer
     /// send.
     pub(super) fn drop_remaining_requests(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {

@@ -22,7 +22,7 @@ const PATIENCE: Nanos = Nanos::from_secs(30);
 /// The original ends this line of its with the program's last breath, not with a line end.
 pub(super) const NOT_ABSOLUTE: &str = ": URI specified with --uri must be absolute";
 
-/// Examination of the page.
+/// Inputs for fetching the page and its parts.
 pub(super) struct Look<'a> {
     pub(super) url: &'a Url,
     /// Value of the Host line.

@@ -27,7 +27,7 @@ use url::Url;
 
 /// Placeholder target for the plan, which needs a target; the script chooses the real ones.
 const NOWHERE: &str = "http://127.0.0.1/";
-/// The placeholder if only addresses of IPv6 are used.
+/// The placeholder if only IPv6 addresses are used.
 const NOWHERE_V6: &str = "http://[::1]/";
 /// The longest that a connection may take to open, as in k6.
 const CONNECT: Nanos = Nanos::from_secs(30);

@@ -10,7 +10,7 @@ const KEPT: usize = 64;
 /// at once; pauses between the others leave time to the server and to agents that still join.
 const PROBES: u64 = 40;
 const PROBES_AT_ONCE: u64 = 8;
-/// Interval for each machine that sends queries: 2,000 questions a second in all.
+/// Query interval per machine: all machines together send at most 2,000 queries a second.
 const PAUSE_PER_MACHINE: Nanos = Nanos::from_micros(500);
 const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
 const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);

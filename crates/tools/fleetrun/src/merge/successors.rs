@@ -152,7 +152,7 @@ impl Merge {
             step.answer = Answer::Taken;
             return;
         };
-        say(&format!("{} takes over nothing: {why}", wire.name(&self.names[to])));
+        say(&format!("{} cannot take over the load: {why}", wire.name(&self.names[to])));
         step.answer = Answer::Refused(why);
         self.ledgers[to].refuse(number);
         self.ledgers[from].keep(number);

@@ -256,7 +256,7 @@ impl std::fmt::Display for CgiFailure {
                 f.write_str("cannot be started: the interpreter of its first line is missing")
             }
             CgiFailure::Start(error) => write!(f, "cannot be started: {error}"),
-            CgiFailure::Busy => f.write_str("the limit of processes is reached"),
+            CgiFailure::Busy => f.write_str("the process limit is reached"),
             CgiFailure::Head(why) => f.write_str(why),
             CgiFailure::Slow => f.write_str("no header within the time limit; killed"),
         }

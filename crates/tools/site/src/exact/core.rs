@@ -55,10 +55,10 @@ pub(super) struct Core {
     date: Date,
     timers: BinaryHeap<Reverse<Timer>>,
     timers_set: u64,
-    dealt_with: u64,
+    finished: u64,
     /// Instant at which the line shared by all bodies is free.
     line_free: Nanos,
-    /// Pages that this loop does not have, unless a fault concerns bytes or whole connections.
+    /// Pages that this loop does not have; `None` if a fault affects bytes or whole connections.
     others: Option<proper::Common>,
     /// Server of these pages, once one of them was requested.
     page_thread: Option<PageThread>,
@@ -85,7 +85,7 @@ impl Core {
             date: Date::new(),
             timers: BinaryHeap::new(),
             timers_set: 0,
-            dealt_with: 0,
+            finished: 0,
             line_free: Nanos::ZERO,
         }
     }
@@ -130,8 +130,8 @@ impl Core {
 
     /// Counts one more request as finished, with any outcome.
     pub(super) fn count_finished(&mut self) {
-        self.dealt_with += 1;
-        self.dead |= self.faults.die_after == Some(self.dealt_with);
+        self.finished += 1;
+        self.dead |= self.faults.die_after == Some(self.finished);
     }
 
     /// Returns when a body of `len` bytes may start on the shared line, from `now` on.

@@ -179,9 +179,7 @@ impl FaultyLoop {
         }
         Ok(())
     }
-}
 
-impl FaultyLoop {
     /// Passes a connection on to the server of the other pages.
     fn pass_on(&mut self, id: Id) -> io::Result<()> {
         let Some(connection) = self.connections.remove(id) else { return Ok(()) };

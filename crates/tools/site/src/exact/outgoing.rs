@@ -46,8 +46,8 @@ pub(super) struct Outgoing {
 /// The response to a request: 100 (Continue) only.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const HELLO: &str = "hello world";
-const NO_SOCKET: &str = "This site has a fault that breaks responses or counts connections: \
-    WebSockets need one that only delays, fails or refuses requests.\n";
+const NO_SOCKET: &str = "WebSockets are not served: a fault of this site breaks responses or \
+    counts connections. Use faults that only delay, fail or refuse requests.\n";
 /// Difference between a wrong length and the correct one, in bytes.
 const WRONG_BY: u64 = 5;
 const WRONG_TEXT: &str = "extra";

@@ -85,7 +85,7 @@ impl Drop for PageThread {
     fn drop(&mut self) {
         self.sender = None;
         if let Some(thread) = self.thread.take() {
-            // a panic has been printed
+            // a panic of the thread was already printed
             thread.join().ok();
         }
     }
@@ -152,6 +152,6 @@ impl RequestFaults {
     }
 }
 
-/// The request is answered by a reset connection.
+/// The connection must be reset instead of answering the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MustReset;

@@ -4,8 +4,8 @@
 
 use crate::attempts::Rate;
 use crate::families::random;
-use crate::leak::{self, HeldResource};
-use crate::{PLAIN_CALLS, Runner, culprit, habits};
+use crate::leak::HeldResource;
+use crate::{PLAIN_CALLS, Runner, culprit, habits, scripts};
 use dialogue::talk::TalkScript;
 use sample::ServerState;
 use stats::{fit, interval};
@@ -54,8 +54,8 @@ const FIRST: u64 = 1 << 32;
 const SLOW_FACTOR: u64 = 5;
 const SLOW_MORE: Nanos = Nanos::from_millis(20);
 
-/// Kinds of requests that a batch repeats. Plain requests show growth that has nothing to do with
-/// unusual ones.
+/// Kinds of requests that a batch repeats. Plain requests show growth that unusual requests do not
+/// cause.
 const KINDS: [(&str, Repeated); 6] = [
     ("plain requests", Repeated::Plain),
     ("random data in the query", Repeated::Random(FuzzPlace::Query)),
@@ -217,7 +217,7 @@ fn batches(
             let scripts: Vec<TalkScript> = some
                 .iter()
                 .map(|index| match repeated {
-                    Repeated::Plain => leak::plain_script(runner),
+                    Repeated::Plain => scripts::plain(runner),
                     Repeated::Random(place) => {
                         random_script(runner, case, (place, with.requests), FIRST + index)
                     }

@@ -5,8 +5,8 @@ use super::Plan;
 use crate::attempts::Rate;
 use crate::search::SearchEnd;
 use crate::trail::Suspect;
-use crate::{PLAIN_DEADLINE, Runner, culprit, habits, search};
-use dialogue::talk::{Move, TalkScript};
+use crate::{PLAIN_DEADLINE, Runner, culprit, scripts, search};
+use dialogue::talk::TalkScript;
 use torture::case::Case;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
@@ -25,8 +25,7 @@ pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResul
     let mut kinds = kinds(runner.pressed.plans());
     if kinds.is_empty() {
         // overload consists of plain requests
-        let plain = habits::plain_request(runner.target, "");
-        kinds.push((0, runner.bare(vec![Move::Send(plain)], PLAIN_DEADLINE)));
+        kinds.push((0, scripts::plain(runner)));
     }
     let Some((count, first)) = kinds.first().cloned() else { return };
     runner.budget.renew();

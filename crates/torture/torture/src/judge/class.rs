@@ -206,8 +206,8 @@ const WORDS: [PlainWord; 33] = [
     ("anything", "do anything", |_, _| true),
 ];
 
-/// Returns an expectation (classes joined by `or`) as an instruction to a server. A text that is no
-/// list of classes stays as it is.
+/// Returns an expectation (classes joined by `or`) as an instruction to a server. Any other
+/// text is returned unchanged.
 pub fn in_words(expected: &str) -> String {
     let classes: Result<Vec<Class>, String> = expected.split(" or ").map(Class::parse).collect();
     classes.map_or_else(

@@ -2,7 +2,7 @@
 
 use crate::survey::table::Fingerprint;
 
-/// Certainty of the software.
+/// Certainty with which the software is identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// Neither the claim nor the behavior of the server is known.

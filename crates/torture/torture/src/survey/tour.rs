@@ -45,7 +45,7 @@ pub struct TourResult {
     pub talks: Vec<(&'static str, Talk)>,
 }
 
-/// Questions of the deadlines: an idle connection, and one with half a head.
+/// Probes of the timeouts: an idle connection, and one with an incomplete head.
 pub const IDLE: &str = "an idle connection";
 pub const HALF: &str = "half a head";
 

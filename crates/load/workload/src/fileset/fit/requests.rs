@@ -176,7 +176,7 @@ fn sizes(
     let text = "as in the model's own sequence";
     let mut check = FitCheck::new("requested sizes", text, found.len());
     if found.len() < REQUESTS_MIN || wanted.is_empty() {
-        fit.checks.push(check.undecided_because("too few requests are for files of the model"));
+        fit.checks.push(check.undecided_because("too few requests are for files in the model"));
         return;
     }
     let below = |x: f64| wanted.partition_point(|size| *size <= x) as f64 / wanted.len() as f64;

@@ -64,7 +64,7 @@ impl Written {
             "spaceDelimited" if query => Style::SpaceDelimited,
             "pipeDelimited" if query => Style::PipeDelimited,
             "deepObject" if query => Style::DeepObject,
-            other => return Err(format!("the style {other} is not allowed at its place")),
+            other => return Err(format!("the style {other} is not supported for this parameter")),
         };
         let explode = flag("explode").unwrap_or(style == Style::Form);
         let reserved = query && flag("allowReserved").unwrap_or(false);

@@ -20,7 +20,7 @@ pub struct Specweb99Record {
     pub conforming: u64,
     /// The same if 95 % or more conformed; null: too few did, and there is no score.
     pub score: Option<u64>,
-    /// Operations per second and simultaneous connection.
+    /// Operations per second per simultaneous connection.
     pub operations_per_s: Option<f64>,
     /// POSTs compared with the server's log; null if nothing is posted.
     pub posts: Option<PostsRecord>,

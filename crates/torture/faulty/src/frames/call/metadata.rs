@@ -37,7 +37,7 @@ pub(super) fn is_base64(value: &[u8]) -> bool {
         let padding = one.iter().rev().take_while(|byte| **byte == b'=').count();
         let digits = &one[..one.len() - padding];
         let known = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
-        // a single leftover letter is less than a byte, and no padding completes it
+        // one leftover character is less than a byte, and no padding completes it
         let whole = digits.len() % 4 != 1 && (padding == 0 || one.len().is_multiple_of(4));
         padding <= 2 && digits.iter().all(known) && whole
     })
