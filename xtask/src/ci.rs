@@ -98,7 +98,7 @@ pub(crate) fn test(root: &Path, args: &[String]) -> anyhow::Result<()> {
 /// again on the release build, which users build.
 const FROM_OUTSIDE: [&str; 3] = ["faces", "hard_times", WAITING];
 
-/// Tests that mostly wait for deadlines of servers, so that more of them run at once.
+/// Tests that spend their time waiting for server timeouts, so that more of them run at once.
 const WAITING: &str = "torture";
 const AT_ONCE: &str = "4";
 

@@ -57,7 +57,7 @@ impl Options {
 /// A server's rows.
 #[derive(Debug)]
 struct Table {
-    /// Name of the server and a blank: the beginning of its heading, before the version.
+    /// Name of the server and a space: the beginning of its heading, before the version.
     name: String,
     title: String,
     model: String,

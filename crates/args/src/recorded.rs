@@ -31,7 +31,7 @@ pub fn set_targets(plan: &mut Plan, requests: &[&Recorded]) {
         plan.request.headers.clone_from(&first.headers);
     }
     let target = |one: &&Recorded| TargetPlan {
-        // a body alone makes a POST, otherwise a GET
+        // a body makes a POST, otherwise a GET
         method: (one.method != "GET" || one.body.is_some()).then(|| one.method.clone()),
         headers: if same.is_some() { Vec::new() } else { one.headers.clone() },
         body: one.body.clone(),

@@ -15,7 +15,7 @@ struct Held {
     prefixes: &'static [&'static str],
 }
 
-/// Modules that use each other in a circle all the same, and why they stay together.
+/// Modules that may use each other in a circle, with the reasons.
 struct Named {
     folder: &'static str,
     modules: &'static [&'static str],

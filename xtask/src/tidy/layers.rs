@@ -89,7 +89,7 @@ const fn up_to(name: &'static str, layer: u8, max: u8) -> Place {
 }
 
 /// Third-party crates restricted to some of our crates: the packages, where they are permitted, and
-/// why.
+/// the reasons.
 struct Gate {
     packages: &'static [&'static str],
     allowed: fn(&str) -> bool,

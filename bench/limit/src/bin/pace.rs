@@ -44,7 +44,7 @@ fn receive(port: u16, asked: i64) {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).expect("listen");
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).expect("bind");
     let fd = socket.as_raw_fd();
-    // a packet that waits in the socket for its reader is not to be one that was lost
+    // a large buffer, so that no waiting packet is dropped
     option(fd, libc::SO_RCVBUFFORCE, 256 << 20);
     option(fd, libc::SO_TIMESTAMPNS, 1);
     let (mut errors, mut first, mut last): (Vec<i64>, u64, u64) = (Vec::new(), 0, 0);

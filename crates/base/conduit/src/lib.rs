@@ -81,7 +81,7 @@ pub struct OpenOptions {
     /// QUIC: no connection is established; datagrams are sent and received, as defined in
     /// [`streams`].
     pub bare: bool,
-    /// For QUIC: makes a hand-made connection, among whose packets the worker can send its own. The
+    /// For QUIC: makes a crafted connection, among whose packets the worker can send its own. The
     /// bytes describe deviations of the handshake, as in [`streams::PieceKind::Shake`]; empty for a
     /// usual connection.
     pub by_hand: Option<Vec<u8>>,

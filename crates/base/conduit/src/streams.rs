@@ -41,26 +41,26 @@ pub enum PieceKind {
     /// From the driver, if no connection is established: a sent datagram, as far as it was kept;
     /// its stream is the size of the whole datagram.
     Sent = 8,
-    /// To the driver of a hand-made connection: a packet. The payload is two bytes of
+    /// To the driver of a crafted connection: a packet. The payload is two bytes of
     /// [`PACKET_OPTIONS`], and frames (RFC 9000 section 19), which may be ones that a client must
     /// not send.
     Packet = 9,
-    /// To the driver of a hand-made connection: a packet that reaches one of the server's limits.
-    /// The payload is its place among [`LIMITS`] as a code; it concerns its stream if the limit is
-    /// a stream's.
+    /// To the driver of a crafted connection: a packet that reaches one of the server's limits. The
+    /// payload is its place among [`LIMITS`] as a code; it concerns its stream if the limit is a
+    /// stream's.
     Limit = 10,
     /// To the driver, the same: the following packets are sent from another local port. No payload.
     Port = 11,
-    /// From the driver of a hand-made connection: a received QUIC frame. Its stream is the frame's
+    /// From the driver of a crafted connection: a received QUIC frame. Its stream is the frame's
     /// type, or one of the numbers of [`FRAMES`] that are not types; the payload follows the type.
     Frame = 12,
-    /// To the driver of a hand-made connection: handshake options. They are known before the
+    /// To the driver of a crafted connection: handshake options. They are known before the
     /// connection is opened, by [`crate::OpenOptions::by_hand`]; the piece itself has no effect.
     /// The payload is two bytes of [`SHAKE_OPTIONS`], and transport parameters to append to the
     /// usual ones.
     Shake = 13,
-    /// To the driver of a hand-made connection: bytes of our ClientHello in Initial packets, from
-    /// the offset given as stream to the one before the payload's.
+    /// To the driver of a crafted connection: bytes of our ClientHello in Initial packets, from the
+    /// offset given as stream to the one before the payload's.
     Hello = 14,
     /// To the driver, the same: something is done. The payload is its place among [`ACTIONS`] as a code.
     Action = 15,
@@ -77,7 +77,7 @@ pub const SHAKE_OPTIONS: [(&str, u16); 10] = [
     ("hold", HOLD),
     // sends data at once, after our ClientHello
     ("first", FIRST),
-    // the same, and the ClientHello is not sent of itself
+    // the same, and the ClientHello is not sent by itself
     ("mute", MUTE),
     // ignores received packets until `again`
     ("replay", REPLAY),

@@ -69,7 +69,7 @@ pub fn http2_code(name: &str) -> Option<u32> {
     known.or_else(|| u32::from_str_radix(name.strip_prefix("0x")?, 16).ok())
 }
 
-/// Different reasons that are kept.
+/// Maximum number of stored reasons.
 pub const VIOLATIONS_MAX: usize = 8;
 
 impl Http2Facts {

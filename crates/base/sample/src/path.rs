@@ -20,7 +20,7 @@ pub struct PathFacts {
     pub busy: f64,
     /// Time for which it spun before due instants.
     pub spun: Nanos,
-    /// Packets dropped for lack of room in the forwarder or its devices: not an emulated loss.
+    /// Packets dropped because the forwarder or its devices had no room: not an emulated loss.
     pub overflowed: u64,
     /// Packets that were not of this path (no IPv4, or a stranger's address), and were not carried.
     pub foreign: u64,

@@ -1,6 +1,6 @@
-//! Data for the diagnosis beyond the counts: how connections lived and ended, and completions in
-//! steps finer than a row. Recorded when a connection is first answered, when it ends, and when a
-//! step is over: never for each call.
+//! Statistics of connections for the diagnosis (lifetimes, ends), and completions in intervals
+//! shorter than a row. Recorded at the first response and at the end of a connection, and at the
+//! end of an interval, never for each call.
 
 use crate::Hist;
 use units::Nanos;
@@ -12,7 +12,7 @@ pub const MEAN_RESPONSES_MIN: u32 = 10;
 /// responses. A limit of responses closes the connection with the last response.
 pub const IDLE_END: Nanos = Nanos::from_millis(100);
 
-/// Established connection, at its end.
+/// Statistics of one established connection, taken at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionLife {
     /// Complete responses received on it.
@@ -28,7 +28,7 @@ pub struct ConnectionLife {
     pub by_server: bool,
 }
 
-/// Lives of the connections of an interval, including the warm-up.
+/// Statistics of the connections that ended in an interval, including the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct Lives {
     /// done − sent of the first call that each connection answered.

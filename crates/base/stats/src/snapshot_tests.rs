@@ -299,7 +299,7 @@ fn targets_are_counted_in_the_rows_of_the_table() {
         let sample = Sample { intended: times.0, done: times.1, target, ..Sample::default() };
         recorder.done(&sample, Outcome::Succeeded, true);
     }
-    // a target beyond the table has its own number, and what is beyond the rows the last of them
+    // a target beyond the table has its own number; targets beyond the rows share the last row
     let counts: Vec<u64> = recorder.now.targets.iter().map(|row| row.succeeded).collect();
     assert_eq!(counts, [1, 3]);
 }

@@ -217,8 +217,9 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     verdict
 }
 
-/// Adds objectives that a finished run, repeats included, leaves undecided for lack of samples:
-/// INVALID, because the question has no answer. A run that was ended early has its own cause.
+/// Adds objectives that a finished run, repeats included, leaves undecided because there are too
+/// few samples: INVALID, because the question has no answer. A run that was ended early has its own
+/// cause.
 pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurement: &Measurement) {
     if measurement.interrupted || measurement.aborted.is_some() {
         return;
@@ -570,7 +571,7 @@ fn all_failed(evidence: &Evidence<'_>) -> Option<Cause> {
     if counts.succeeded > 0 || bad == 0 {
         return None;
     }
-    // The most frequent class; of equals the one listed first.
+    // The most frequent class; of equally frequent ones, the one listed first.
     let worst = total.failures.iter().rev().max_by_key(|(_, count)| **count);
     let mostly = worst.map_or(String::new(), |(class, count)| {
         format!("; {} × {}", show::count(*count), class.in_short())

@@ -5,7 +5,7 @@ use sample::WrongBody;
 /// Maximum number of wrong bodies kept as examples.
 pub const WRONG_BODIES_MAX: usize = 8;
 
-/// Compared bodies, and examples of wrong ones, whose number is counted among the failures.
+/// Number of compared bodies, and examples of wrong ones. Wrong bodies count as failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Bodies that were compared with their targets'.

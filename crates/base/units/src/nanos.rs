@@ -27,7 +27,8 @@ impl Nanos {
         Nanos(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Seconds to the nearest nanosecond; negative and NaN give zero, too large gives [`Self::NEVER`].
+    /// Converts seconds to the nearest nanosecond: negative values and NaN to zero, too large ones
+    /// to [`Self::NEVER`].
     pub fn from_secs_f64(secs: f64) -> Nanos {
         Nanos((secs * 1e9).round() as u64)
     }

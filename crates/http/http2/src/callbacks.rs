@@ -43,7 +43,7 @@ pub(crate) struct CallbackState {
     pub(crate) is_awaited: bool,
     /// Streams that ended without their whole response, and the code.
     pub(crate) gone: VecDeque<(i32, u32)>,
-    /// Our side has broken the connection off: the code, and why.
+    /// Code and reason, if our side closed the connection.
     pub(crate) violation: Option<(u32, String)>,
     /// The library's last complaint.
     pub(crate) remark: Option<String>,
@@ -111,7 +111,7 @@ impl CallbackState {
     /// Takes a stream off.
     #[inline]
     pub(crate) fn remove(&mut self, place: usize) -> Option<OutstandingStream> {
-        // the oldest mostly, and then nothing moves up
+        // usually the oldest, so that nothing is moved
         if place == 0 { self.streams.pop_front() } else { self.streams.remove(place) }
     }
 

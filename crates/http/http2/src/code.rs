@@ -51,6 +51,6 @@ const REASONS: [(&str, &str); 22] = [
     (MALFORMED, "8.1.1"),
 ];
 
-/// Reason if the library gives none with PROTOCOL_ERROR: fields missing or misplaced, or content
-/// that differs from its announced length.
+/// Reason if the library reports PROTOCOL_ERROR without one: fields missing or misplaced, or
+/// content that differs from its announced length.
 pub(crate) const MALFORMED: &str = "a malformed response";

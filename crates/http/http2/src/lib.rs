@@ -63,7 +63,8 @@ pub struct SessionSettings {
 }
 
 impl Default for SessionSettings {
-    /// Windows so large that they are no limit: a load test must find those of the server.
+    /// Windows so large that they do not limit a transfer: a load test must find those of the
+    /// server.
     fn default() -> SessionSettings {
         SessionSettings {
             stream_window: (1 << 30) - 1,

@@ -207,8 +207,8 @@ impl Session {
         }
         let window = i32::try_from(settings.connection_window).unwrap_or(i32::MAX);
         let none = ng::NGHTTP2_FLAG_NONE as u8;
-        // SAFETY: a live session; the entries are copied. Both calls fail only for lack of memory,
-        // or with values that `SessionSettings` does not permit
+        // SAFETY: a live session; the entries are copied. Both calls fail only without memory, or
+        // with values that `SessionSettings` does not permit
         unsafe {
             ng::nghttp2_submit_settings(self.raw.as_ptr(), none, entries.as_ptr(), entries.len());
             ng::nghttp2_session_set_local_window_size(self.raw.as_ptr(), none, 0, window);
@@ -237,7 +237,7 @@ impl Session {
     pub fn ask(&mut self, request: &Request, cookie: Option<&str>, out: &mut Vec<u8>) {
         let id = self.submit(request, cookie);
         self.state_mut().asking = true;
-        // what was just asked can leave at once mostly
+        // the new request can usually be sent at once
         if self.send(out) {
             self.drain(out);
         }
@@ -403,7 +403,7 @@ impl Session {
         let priority = request.fields().find(|(name, _)| *name == b"priority");
         let Some((_, value)) = priority.filter(|_| id > 0) else { return };
         let none = ng::NGHTTP2_FLAG_NONE as u8;
-        // SAFETY: a live session; the value is copied. It fails for lack of memory or if the value
+        // SAFETY: a live session; the value is copied. It fails without memory or if the value
         // exceeds a frame; the field has the same value then
         unsafe {
             ng::nghttp2_submit_priority_update(
@@ -636,7 +636,7 @@ impl Session {
     /// Sends a PING. Its bytes are appended to `out`.
     pub fn ping(&mut self, out: &mut Vec<u8>) {
         let none = ng::NGHTTP2_FLAG_NONE as u8;
-        // SAFETY: a live session; eight bytes are copied. It fails for lack of memory alone
+        // SAFETY: a live session; eight bytes are copied. It fails only without memory
         unsafe { ng::nghttp2_submit_ping(self.raw.as_ptr(), none, PING_DATA.as_ptr()) };
         let state = self.state_mut();
         state.facts.pings_sent += 1;
@@ -778,7 +778,7 @@ fn client(
         assert!(!callbacks.is_null() && !option.is_null(), "no memory for a session");
         callbacks::set(callbacks);
         ng::nghttp2_option_set_peer_max_concurrent_streams(option, STREAMS_AT_FIRST);
-        // late frames of streams that were reset are no attack of a server under load
+        // a server under load sends late frames of streams that were reset: not an attack
         ng::nghttp2_option_set_glitch_rate_limit(option, GLITCHES_MAX, GLITCHES_PER_S);
         if table != TABLE_AT_FIRST {
             ng::nghttp2_option_set_max_deflate_dynamic_table_size(option, table as usize);

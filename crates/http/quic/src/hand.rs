@@ -1,4 +1,4 @@
-//! A hand-made connection, for tests of how a server handles input that no library sends: packets
+//! A crafted connection, for tests of how a server handles input that no library sends: packets
 //! composed by the worker, protected with the keys of the connection, among those of a well-behaved
 //! client. No clock, no socket: datagrams and times in, datagrams out.
 //!

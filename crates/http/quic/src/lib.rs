@@ -3,7 +3,7 @@
 //! [`conduit::streams`]. Layer 3: it opens no socket and reads no clock, so it runs in virtual time
 //! as well as over the reactor.
 //!
-//! The protocol implementation is quinn-proto, a state machine without I/O; only hand-made
+//! The protocol implementation is quinn-proto, a state machine without I/O; only crafted
 //! connections are our own. A connection counts as connected once its handshake is complete; until
 //! then a write would block. Its timers, for loss, acknowledgments, pacing and idleness, wake the
 //! worker through [`Io::wait`]. Not supported: connections opened by others, bidirectional streams
@@ -53,7 +53,7 @@ const CONTROL: Nanos = Nanos::from_millis(500);
 
 /// Bytes of datagrams read at once.
 const DATAGRAMS_SIZE: usize = 64 << 10;
-/// Maximum number of datagram reads for a hand-made connection before its worker gets a turn.
+/// Maximum number of datagram reads for a crafted connection before its worker gets a turn.
 const READS_MAX: usize = 256;
 
 /// QUIC connections of one worker.
@@ -103,7 +103,7 @@ enum Lane {
     Link(Box<QuicLink>),
     /// Datagrams without a connection.
     Bare(Box<Bare>),
-    /// A hand-made connection, how its socket is opened, and its current alarm.
+    /// A crafted connection, how its socket is opened, and its current alarm.
     Hand(Box<ByHand>),
 }
 
@@ -130,7 +130,7 @@ impl LaneSlot {
     }
 }
 
-/// Events of a hand-made connection that the worker was notified of.
+/// Events of a crafted connection that the worker was notified of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reported {
     established: bool,
@@ -207,7 +207,7 @@ impl<I: Io> Quic<I> {
         self
     }
 
-    /// Permits hand-made connections, with these TLS sessions.
+    /// Permits crafted connections, with these TLS sessions.
     #[must_use]
     pub fn by_hand(self, sessions: HandSessions) -> Quic<I> {
         Quic { by_hand: Some(sessions), ..self }
@@ -335,7 +335,7 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// Sends the output of a hand-made connection, and reports what can be read.
+    /// Sends the output of a crafted connection, and reports what can be read.
     fn advance_hand(&mut self, slot: Slot) {
         self.begin_early(slot);
         let Quic { lanes, io, news, alarms, .. } = self;
@@ -393,7 +393,7 @@ impl<I: Io> Quic<I> {
         read
     }
 
-    /// Reads datagrams of a hand-made connection from its socket, as `gather` does, but at most
+    /// Reads datagrams of a crafted connection from its socket, as `gather` does, but at most
     /// [`READS_MAX`] times: most of them do not concern the worker, and would delay its turn
     /// indefinitely.
     fn gather_by_hand(&mut self, slot: Slot, enough: usize) {

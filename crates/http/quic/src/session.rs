@@ -73,16 +73,16 @@ fn started(
     Some(Handshake { connection, suite, words, reported: false, next: None, spoiled: None })
 }
 
-/// Kind of tickets that a hand-made connection uses and stores.
+/// Session tickets that a crafted connection uses and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tickets {
     None,
     Sound,
-    /// Tickets with one bit flipped.
+    /// Tickets with one flipped bit, which the server must reject.
     Stale,
 }
 
-/// Performs the handshakes of hand-made connections, which have their own ticket store.
+/// Performs the handshakes of crafted connections, which have their own ticket store.
 #[derive(Clone, Debug)]
 pub struct HandSessions {
     config: Arc<ClientConfig>,
@@ -227,7 +227,7 @@ struct Handshake {
     /// The negotiated protocol was reported.
     reported: bool,
     next: Option<Secrets>,
-    /// Incomplete data after the handshake, if tickets are to be corrupted.
+    /// Incomplete data after the handshake, if tickets will be corrupted.
     spoiled: Option<Vec<u8>>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum TunnelInput<'a> {
     Gone(FailureClass),
 }
 
-/// A stream, in the order of the session's.
+/// A stream, at the position that the session gave it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrunkMember {
     id: i32,

@@ -207,7 +207,7 @@ impl Deflater {
 /// Violation to inflate a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InflateError {
-    /// The bytes are no deflate stream, or end inside of a block.
+    /// The bytes are not a deflate stream, or end inside a block.
     Broken,
     /// The message is longer than the limit.
     TooLong,
@@ -229,7 +229,7 @@ impl Inflater {
     /// Appends the inflated piece of a message; `max`: maximum length of `out`.
     ///
     /// # Errors
-    /// Fails for bytes that are no deflate stream, or a message above `max`.
+    /// Fails for bytes that are not a deflate stream, or a message above `max`.
     pub fn push(
         &mut self,
         piece: &[u8],

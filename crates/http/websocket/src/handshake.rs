@@ -261,7 +261,7 @@ impl ServerRequest {
     }
 }
 
-/// Returns the values of a field that are text, without blanks around them.
+/// Returns the values of a field that are text, without spaces around them.
 fn values<'a>(
     fields: &'a [httparse::Header<'_>],
     name: &'static str,

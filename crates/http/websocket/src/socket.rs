@@ -216,7 +216,7 @@ impl WebSocket {
     pub fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Received, Violation> {
         self.drop_stale();
         if self.failed || self.got_close {
-            // RFC 6455 section 5.5.1: what follows a close frame is not looked at
+            // RFC 6455 section 5.5.1: bytes after a close frame are ignored
             return Ok(Received { consumed: input.len(), event: SocketEvent::Nothing });
         }
         let result = self.take(input, out);

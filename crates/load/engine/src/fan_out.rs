@@ -191,7 +191,7 @@ impl FanOut {
         room.open.push(slot);
     }
 
-    /// Notes that a connection ended, which may be a member's.
+    /// Notes that a connection ended, which may belong to a member.
     pub(crate) fn lose(&mut self, slot: Slot) {
         if let Some(member) = self.members.remove(&u64::from(slot)) {
             self.rooms[member.room].open.retain(|other| *other != slot);

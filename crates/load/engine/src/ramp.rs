@@ -114,7 +114,7 @@ pub struct Agenda {
     /// The search's current trial.
     trial: Option<Trial>,
     given_out: usize,
-    /// The last level of the way up that was returned.
+    /// The last level that was returned on the way up.
     last_up: Option<f64>,
 }
 

@@ -158,7 +158,7 @@ impl SpecwebLoad {
 /// Sends a request to the log of the POSTs; returns the content of the response.
 ///
 /// # Errors
-/// Fails if there is no response, or it reports no success.
+/// Fails without a response, or if it does not report success.
 pub fn command(
     plan: &Plan,
     url: &Url,

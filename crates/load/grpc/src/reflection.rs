@@ -85,7 +85,7 @@ pub fn list_request() -> Vec<u8> {
 /// itself.
 ///
 /// # Errors
-/// Fails for a body that is no such response.
+/// Fails for a body that is not such a response.
 pub fn services(body: &[u8]) -> Result<Vec<String>, SchemaError> {
     let mut names = Vec::new();
     for message in reflected(body)? {

@@ -243,7 +243,7 @@ impl LeftOutList {
 /// Maximum number of characters of a name or a reason.
 const SHOWN_MAX: usize = 200;
 
-/// Returns a text on one line: control characters become blanks, and the text is cut after
+/// Returns a text on one line: control characters become spaces, and the text is cut after
 /// [`SHOWN_MAX`] characters.
 pub(crate) fn one_line(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };

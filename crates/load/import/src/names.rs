@@ -31,7 +31,7 @@ pub(crate) struct Names {
     captured_ever: BTreeSet<String>,
     /// Names that an earlier step captures.
     captured: BTreeSet<String>,
-    /// Names that are kept for the lifetime of their user.
+    /// Names that live as long as their user.
     kept: BTreeSet<String>,
     plan_names: BTreeMap<String, String>,
     /// Variables that the plan uses.

@@ -75,7 +75,7 @@ pub(crate) fn apply(script: &ClientScript<'_>, step: &mut DraftStep, draft: &mut
     reader.list_rest();
 }
 
-/// Replaces all characters except line breaks with blanks, so that lines keep their numbers.
+/// Replaces all characters except line breaks with spaces, so that lines keep their numbers.
 fn keep_lines(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect()
 }

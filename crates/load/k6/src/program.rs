@@ -22,7 +22,7 @@ pub struct LogLine {
 /// Arrays by name, with each element as JSON.
 type SharedArrays = BTreeMap<String, Arc<Vec<String>>>;
 
-/// Maximum number of lines that are kept until they are printed.
+/// Maximum number of lines waiting to be printed.
 const LOG_LINES_MAX: usize = 100_000;
 /// Maximum number of sets of descriptors of gRPC.
 const SCHEMAS_MAX: usize = 1_000;

@@ -25,7 +25,8 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte == b'#' || byte >= 0x80
 }
 
-/// Splits a text into tokens, without comments and blanks. Stops at text that cannot be tokenized.
+/// Splits a text into tokens, without comments and whitespace. Stops at text that cannot be
+/// tokenized.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut scanner =
         Scanner { bytes: text.as_bytes(), at: 0, out: Vec::new(), braces: Vec::new() };

@@ -315,7 +315,7 @@ impl Test {
             wants_result: true,
         };
         let mut request = vu.resume(VuAnswer::Run(task), self.end());
-        // there is no network any more
+        // the network is no longer available
         while !matches!(request, VuRequest::Finished(_) | VuRequest::Ready { .. }) {
             request = vu.resume(VuAnswer::Interrupt, self.end());
         }

@@ -793,7 +793,7 @@ impl Stripper<'_> {
 mod tests {
     use super::strip;
 
-    /// Removes all blanks: those around removed types remain.
+    /// Removes all whitespace: the spaces around removed types remain.
     fn bare(text: &str) -> String {
         text.split_whitespace().collect()
     }

@@ -58,7 +58,7 @@ fn answer(request: &str) -> Reply {
     Reply::Whole(head, if method == "HEAD" { String::new() } else { text })
 }
 
-/// Replaces time-dependent numbers, and blanks.
+/// Replaces time-dependent numbers and whitespace.
 fn masked(text: &str) -> Vec<String> {
     let rules = [
         (r"=[0-9.]+(ms|µs|s|ns)\b", "=T"),

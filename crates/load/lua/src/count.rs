@@ -117,7 +117,7 @@ enum UrlPart {
     Fragment,
 }
 
-/// Returns the offset of the blank or line end after the URL.
+/// Returns the offset of the space or line end after the URL.
 fn url(text: &[u8], from: usize, connect: bool) -> Result<Option<usize>, SyntaxError> {
     let mut part = UrlPart::Before;
     for (at, byte) in text.iter().copied().enumerate().skip(from) {
@@ -168,7 +168,7 @@ impl UrlPart {
     }
 }
 
-/// Parses from the blanks before `HTTP/` to the end of the line.
+/// Parses from the spaces before `HTTP/` to the end of the line.
 fn version(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     let blanks = text[from..].iter().take_while(|byte| **byte == b' ').count();
     let mut at = from + blanks;

@@ -15,7 +15,7 @@ const SLEEP_MAX_S: f64 = 86_400.0;
 /// Arguments of a journey's script.
 #[derive(Clone, Debug)]
 pub struct JourneySpec {
-    /// Name for messages: the file's.
+    /// Name of the file, for messages.
     pub name: String,
     pub text: Vec<u8>,
     /// Arguments from `args[1]` on; `args[0]` is the base.

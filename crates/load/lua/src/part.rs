@@ -85,7 +85,7 @@ impl Script for ScriptPart {
     }
 }
 
-/// Returns a folded value as wrk's parser passes it: without line ends, but with blanks.
+/// Returns a folded value as wrk's parser passes it: without line ends, but with spaces.
 fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\n') {
         return Cow::Borrowed(value);

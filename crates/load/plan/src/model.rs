@@ -276,7 +276,7 @@ impl TargetPlan {
 /// interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptPlan {
-    /// Name for messages: the file's.
+    /// Name of the file, for messages.
     pub name: String,
     pub text: Vec<u8>,
     /// Arguments from `args[1]` on; `args[0]` is the URL. In JavaScript: variables of `__ENV` as

@@ -22,7 +22,7 @@ pub struct SocketPreset {
     pub beats: Option<(&'static str, Nanos)>,
     /// Expression that matches expected messages that answer nothing; empty if there are none.
     pub ignored: &'static str,
-    /// Message if the plan gives none; `{id}` is the number of the call.
+    /// Message if the plan has none; `{id}` is the number of the call.
     pub message: &'static str,
     /// Expression whose first group is equal in a message and its answer.
     pub answer: &'static str,

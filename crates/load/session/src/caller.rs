@@ -228,7 +228,7 @@ impl Caller {
         match own {
             None => run_until_stopped(&mut machine, &mut self.reactor),
             Some(Ok(mut io)) => run_until_stopped(&mut machine, &mut io),
-            // no descriptor is left: a kernel connection is no substitute
+            // no descriptor is left: a kernel connection cannot replace it
             Some(Err(_)) => machine.abandon(&mut self.reactor),
         }
         machine.finish()

@@ -3,7 +3,7 @@
 use plan::{Load, Plan, PlanDraft};
 use units::Nanos;
 
-/// Differences between a measurement's plan and its session's.
+/// Differences between the plan of a measurement and that of its session.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     pub load: Option<Load>,

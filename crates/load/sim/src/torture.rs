@@ -56,7 +56,7 @@ pub fn target_over_quic() -> TestTarget {
 /// Keeps the first failure of each name, as a run directory does.
 #[derive(Debug)]
 pub struct KeptFailures {
-    /// Outcomes that are kept.
+    /// Stored outcomes.
     wanted: fn(TestOutcome) -> bool,
     run: Run,
     kept: Vec<Transcript>,

@@ -19,7 +19,7 @@ use torture::judge::TestOutcome;
 use torture::result::RunResult;
 use units::Nanos;
 
-/// Returns the cases whose packets are made by hand.
+/// Returns the cases with crafted packets.
 fn cases() -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let number = |case: &Case| case.id.trim_start_matches("Q-").parse::<u32>().unwrap_or(0);

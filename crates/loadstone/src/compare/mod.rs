@@ -33,7 +33,7 @@ pub(crate) fn command_comment(command: Option<&str>) -> String {
     format!("# the server, restarted for each run:\n{}", lines.collect::<String>())
 }
 
-/// Writes every result and gives the exit code.
+/// Writes every result and returns the exit code.
 fn finish(report: &CompareRecord, outputs: &Outputs) -> Result<Code, Failure> {
     let style = output::style(outputs.quiet, outputs.percentiles, outputs.full);
     let parts = output::Parts {

@@ -311,7 +311,7 @@ impl<'a> Side<'a> {
     }
 
     /// Ends the server, and returns why the run does not count, if so. After a signal, its exit is
-    /// no reason: the signal may have ended it, and the run does not count in any case.
+    /// ignored: the signal may have ended it, and the run does not count anyway.
     fn close(&self, server: ServerProcess) -> Option<String> {
         let died = server.is_gone();
         match server.end() {

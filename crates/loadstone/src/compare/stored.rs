@@ -59,7 +59,7 @@ fn differences(runs: &[Vec<RunRecord>]) -> Vec<String> {
     differ
 }
 
-/// Refuses sets that are too small for a gate, before it gives a misleading result.
+/// Refuses sets that are too small for a gate, whose result would mislead.
 fn refuse_too_few(runs: &[Vec<RunRecord>], gated: bool) -> Result<(), UsageError> {
     let count =
         |runs: &Vec<RunRecord>| -> usize { runs.iter().map(|run| run.runs.len().max(1)).sum() };

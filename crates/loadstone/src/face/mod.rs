@@ -336,7 +336,7 @@ fn write(file: &OutFile) -> std::io::Result<()> {
     options.open(&file.path)?.write_all(file.text.as_bytes())
 }
 
-/// Writes to standard error; a closed stream is no failure.
+/// Writes to standard error; a closed stream is not a failure.
 fn print_note(text: &str) {
     std::io::stderr().lock().write_all(text.as_bytes()).ok();
 }

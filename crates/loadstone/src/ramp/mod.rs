@@ -272,7 +272,7 @@ fn exit_code(report: &RampRecord) -> Code {
     if report.steps.is_empty() {
         Code::NoConnection
     } else if report.fails() {
-        // a server that fails is no reason to repeat the ramp
+        // the ramp is not repeated because the server fails
         if interrupted { Code::Interrupted } else { Code::Missed }
     } else if report.verdict.state == State::Invalid {
         Code::Invalid

@@ -97,7 +97,7 @@ fn missing_evidence_is_reported() {
     }
 }
 
-/// A comparison is stored as such, and not as a run.
+/// A comparison is stored as a comparison, not as a run.
 #[test]
 fn a_comparison_is_kept() {
     let place = Place::new();

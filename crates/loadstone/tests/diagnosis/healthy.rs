@@ -9,8 +9,7 @@ use crate::{findings_of, succeeds_in_some_attempt};
 /// One call at a time, many concurrent calls, and an open load that any server sustains.
 const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
 
-/// Checks that a client or server with saturated processors is reported as such, with no other
-/// finding.
+/// Checks that a client or server with saturated processors is reported, with no other finding.
 #[track_caller]
 fn not_accused(url: &str) {
     for load in LOADS {

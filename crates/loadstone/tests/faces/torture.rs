@@ -93,7 +93,7 @@ fn data_goes_into_the_path_or_the_body() {
     assert!(posted.stdout.contains("Status Code 200:        5\n"), "{posted:#?}");
     let in_path = torture(&["-p", "-t", "5", "-l", "50", &site.url("/hw")]).expect(&[0]);
     assert!(in_path.stdout.contains("Status Code 404:        5\n"), "{in_path:#?}");
-    // raw bytes are no request line
+    // raw bytes are not a request line
     let raw = torture(&["-r", "-t", "5", "-l", "500", &site.url("/hw")]).expect(&[0]);
     assert!(raw.stdout.contains("Status Code 400:"), "{raw:#?}");
 }

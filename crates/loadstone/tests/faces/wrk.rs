@@ -520,7 +520,7 @@ fn a_rate_gives_wrk2s_report() {
     assert_eq!(refused.stderr, "Throughput MUST be specified with the --rate or -R option\n");
 }
 
-/// Patterns by which other programs parse wrk's output: the beginning of a line, then blanks.
+/// Patterns by which other programs parse wrk's output: the beginning of a line, then spaces.
 #[test]
 fn parsers_of_wrks_output() {
     let site = Site::start(&[]);

@@ -1,4 +1,4 @@
-//! Group P: hand-made segments over a network device, to servers on this host.
+//! Group P: crafted segments over a network device, to servers on this host.
 
 use super::again;
 use super::evidence::names;

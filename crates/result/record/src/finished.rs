@@ -134,7 +134,7 @@ pub struct SloResult {
     /// Interval; `None` if the figure describes only the calls that were made.
     pub interval: Option<FigureInterval>,
     /// The figure without the client's lateness, of a part of the run a lower bound; `None` if
-    /// lateness is no part of it, or not known.
+    /// lateness does not apply to it, or is unknown.
     pub without_lag: Option<f64>,
     pub met: bool,
     /// Set if no call is beyond the bound, and the calls are fewer than the interval needs.

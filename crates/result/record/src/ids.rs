@@ -18,7 +18,7 @@ fn scale_id(scale: Scale) -> &'static str {
     }
 }
 
-/// A module for serde's `with`: `$all` are the values, `$id` gives the id of a value.
+/// A module for serde's `with`: `$all` are the values, `$id` returns the id of a value.
 macro_rules! by_id {
     ($module:ident, $type:ty, $all:expr, $id:expr, $what:literal) => {
         pub(crate) mod $module {

@@ -4,7 +4,7 @@ use time::OffsetDateTime;
 
 /// Formats an instant as `2026-01-31 23:59:59 UTC`; `unix_s`: seconds since 1970-01-01 UTC.
 pub fn timestamp(unix_s: f64) -> String {
-    // what is beyond the range saturates and is no instant of the calendar
+    // values beyond the range saturate, and are not instants of the calendar
     let Ok(at) = OffsetDateTime::from_unix_timestamp(unix_s as i64) else {
         return format!("{unix_s} s after 1970-01-01 UTC");
     };

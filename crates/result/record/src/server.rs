@@ -629,10 +629,10 @@ fn silence(measurement: &Measurement) -> Option<(Nanos, u64)> {
         return None;
     }
     let steps = steps(measurement);
-    // a call that timed out has ended, and is no sign of life; one that failed is
+    // a call that timed out does not show that the server is alive; a failed call does
     let fails = counts.failed > counts.timed_out;
     let alive = steps.iter().rposition(|(_, done, good)| *good > 0 || (fails && *done > 0));
-    // what had ended badly before the last sign of life waited no more
+    // calls that failed before the last sign of life were no longer waiting
     let before = &steps[..alive.map_or(0, |at| at + 1)];
     let ended: u64 = before.iter().map(|(_, done, good)| done.saturating_sub(*good)).sum();
     let timed_out = (counts.failed + counts.timed_out).saturating_sub(ended).min(counts.timed_out);

@@ -225,7 +225,7 @@ fn p_value(one: &DifferenceRecord) -> String {
     }
 }
 
-/// Abbreviates a difference for a cell: narrow columns leave two blanks between them, so that
+/// Abbreviates a difference for a cell: narrow columns leave two spaces between them, so that
 /// headings of several words stay distinguishable.
 fn short(text: &str) -> String {
     text.replace(" points", " pp")

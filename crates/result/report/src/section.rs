@@ -213,7 +213,7 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// Returns the sentence in the form that follows a word: it starts with a colon or a blank.
+    /// Returns the sentence in the form that follows a word: it starts with a colon or a space.
     pub(crate) fn after_word(&self) -> &str {
         self.sentence.strip_prefix(&self.word).unwrap_or(&self.sentence)
     }
@@ -229,7 +229,7 @@ pub(crate) struct Reason {
 /// Labels with a sentence each; an empty label continues the previous fact.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FactList {
-    /// In text, blanks before a label, and the width of the column of labels.
+    /// In text, number of spaces before a label, and width of the column of labels.
     pub(crate) indent: usize,
     pub(crate) width: usize,
     pub(crate) rows: Vec<(String, Words)>,
@@ -426,7 +426,7 @@ pub(crate) fn facts<L: Into<String>, W: Into<Words>>(
     aligned(0, LABEL, rows)
 }
 
-/// Returns facts in text after `indent` blanks, with labels in a column of `width` characters.
+/// Returns facts in text after `indent` spaces, with labels in a column of `width` characters.
 pub(crate) fn aligned<L: Into<String>, W: Into<Words>>(
     indent: usize,
     width: usize,

@@ -194,7 +194,7 @@ pub fn csv(record: &SurveyRecord) -> String {
     out
 }
 
-/// Renders a printable cell. Text that a spreadsheet would parse as a formula gets a leading blank:
+/// Renders a printable cell. Text that a spreadsheet would parse as a formula gets a leading space:
 /// text from a server must not be executed.
 fn cell(text: &str) -> String {
     let plain = printable(text, 1_000);

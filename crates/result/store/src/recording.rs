@@ -65,7 +65,7 @@ pub struct RecordingEnd {
     /// Number of seconds, or cases, that were not written while it ran, because the store was too
     /// slow. The finished result has them.
     pub late: u64,
-    /// Reason why some were not written, unless for lack of time.
+    /// Reason why some were not written, other than a lack of time.
     pub trouble: Option<StoreError>,
 }
 

@@ -46,7 +46,7 @@ impl Store {
             store.copy_all(Way { from: "main", to: "other" }, &numbers).map(|_| ())
         });
         if copied.is_err() {
-            // half a file is no export
+            // a partial file is not an export
             std::fs::remove_file(path).ok();
         }
         copied

@@ -109,7 +109,7 @@ fn ramps() -> Vec<(&'static str, RampRecord)> {
     let verdict = RunRecord::of(&run).verdict;
     troubled.ended_early = Some("it died at step 7 of 20: connection refused".into());
     troubled.steps[3].run = run;
-    // open ends and what is unknown are no numbers
+    // open ends and unknown values are not numbers
     troubled.curves[0].overload.recovery_s = f64::INFINITY;
     troubled.curves[1].overload.recovery_s = f64::NAN;
     troubled.axis = stats::curve::Axis::Population;

@@ -126,7 +126,7 @@ fn lingering(demand: &Demand) -> u64 {
     if demand.reset_on_close {
         return 0;
     }
-    // a float to integer conversion saturates, and takes NaN and what is negative to 0
+    // a conversion from float to integer saturates; NaN and negative values become 0
     (demand.opens_per_s * accumulation_time(demand).as_secs_f64()).ceil() as u64
 }
 

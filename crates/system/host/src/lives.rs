@@ -16,7 +16,8 @@ const WATCHED_MAX: usize = 256;
 const REAPED_WITHIN: Duration = Duration::from_millis(50);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Watches the server that listens on an address of this machine.
+/// Watches the processes of the server that listens on an address of this machine: which run, and
+/// when and how they ended.
 #[derive(Debug)]
 pub struct Lives {
     address: SocketAddr,

@@ -52,7 +52,7 @@ fn cpu_max(text: &str) -> Option<f64> {
     in_cores(quota, period)
 }
 
-/// Returns a quota in cores; `None` for `max` and -1, which are no bound.
+/// Returns a quota in cores; `None` for `max` and -1, which mean no bound.
 fn in_cores(quota: &str, period: &str) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
     let cores = number(quota)? as f64 / number(period)? as f64;

@@ -1,5 +1,5 @@
-//! TXT records, which the operating system's resolver does not give: a question to the name servers
-//! of /etc/resolv.conf, by UDP, and by TCP where the answer is too long for that.
+//! TXT records, which the operating system's resolver does not return: a question to the name
+//! servers of /etc/resolv.conf, by UDP, and by TCP where the answer is too long for that.
 
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
@@ -13,7 +13,7 @@ const WAIT: Duration = Duration::from_secs(3);
 const TRIES: usize = 2;
 /// Maximum number of name servers queried, as by the C library (resolv.conf(5)).
 const SERVERS_MAX: usize = 3;
-/// Records of an answer that are kept.
+/// Maximum number of records read from an answer.
 const RECORDS_MAX: usize = 64;
 const UDP_MAX: usize = 4_096;
 const PORT: u16 = 53;

@@ -115,7 +115,7 @@ impl Lanes {
         self.buffers.give_back(number);
     }
 
-    /// Counts a packet dropped for lack of room.
+    /// Counts a packet that was dropped because the buffers were full.
     pub fn overflow(&mut self) {
         self.tally.overflowed += 1;
     }

@@ -23,7 +23,7 @@ pub struct Tally {
     pub(crate) broken: Option<String>,
 }
 
-/// The maximum lateness that is distinguished.
+/// Maximum recorded lateness; higher values count as this one.
 const LATE_MAX: Nanos = Nanos::from_secs(60);
 
 impl Tally {
@@ -51,7 +51,7 @@ impl Tally {
         self.late.saturating_record(by.0.max(1));
     }
 
-    /// Packets were dropped for lack of room.
+    /// Counts packets that were dropped because the buffers were full.
     pub fn overflow(&mut self, packets: u64) {
         self.overflowed += packets;
     }

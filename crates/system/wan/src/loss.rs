@@ -13,7 +13,7 @@ pub enum Loss {
     /// have a mean length of 1 / `to_good`.
     Gilbert { to_bad: f64, to_good: f64, bad: f64, good: f64 },
     /// The four-state chain of Salsano, Ludovici and Ordine: received in a gap (1), received within
-    /// a burst (2), lost within a burst (3), lost alone (4).
+    /// a burst (2), lost within a burst (3), lost singly (4).
     FourState { p13: f64, p31: f64, p32: f64, p23: f64, p14: f64 },
     /// The packets with these numbers, counted from 1, in ascending order.
     List(Vec<u64>),

@@ -200,7 +200,7 @@ mod tests {
         near(scores.connections_per_s, 100.0);
         near(scores.errors_per_s, 0.2);
         near(scores.thruput_mbit, 8.0 * 118_638_000.0 / (60.0 * 1_048_576.0));
-        // whole seconds of the sum alone
+        // only the whole seconds of the sum
         near(scores.load_factor, 1_199.0 / 60.0);
         near(scores.response_ms, 199.95);
         near(scores.error_percent, 0.2);

@@ -222,7 +222,7 @@ impl Desk {
         while let Some(event) = self.machine.event() {
             match event {
                 FleetEvent::Ready => self.ready = true,
-                // what it costs to read a row is part of the trial
+                // the cost of reading a row is part of the trial
                 FleetEvent::Row(_, bytes) => {
                     let mut snapshot = stats::Snapshot::default();
                     if decode(&bytes, &mut snapshot).is_ok() {

@@ -161,7 +161,7 @@ pub struct NormServer {
     /// Dropping it stops the threads.
     stop: Option<watch::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
-    /// Folder of odd files, removed with the server.
+    /// Folder of unusual files, removed with the server.
     _odd: Vec<OddFiles>,
 }
 
@@ -229,7 +229,7 @@ impl NormServer {
         std::thread::sleep(span);
     }
 
-    /// Stops serving, closes all connections, and gives the final books.
+    /// Stops serving, closes all connections, and returns the final counters.
     pub fn stop(mut self) -> Served {
         self.end();
         self.served()
@@ -381,7 +381,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, aborts: &Rc<Aborts
     }
 }
 
-/// Returns whether the client gave up before it was accepted, which is no failure of the server.
+/// Returns whether the client gave up before it was accepted, which is not a failure of the server.
 fn is_client_abort(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

@@ -162,7 +162,7 @@ impl Site {
         matches!(self.alive.recv_timeout(timeout), Err(RecvTimeoutError::Disconnected))
     }
 
-    /// Stops serving, closes all connections, and gives the final books.
+    /// Stops serving, closes all connections, and returns the final counters.
     ///
     /// # Errors
     /// Fails if a thread ended by a bug or by the system's refusal.

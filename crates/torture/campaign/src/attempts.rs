@@ -200,7 +200,7 @@ mod tests {
         for flaky in [[true, false, false], [true, true, false], [true, false, true]] {
             assert_eq!(tried(&flaky).reproduced(), Reproduced::Sometimes, "{flaky:?}");
         }
-        // cut short: the known result remains
+        // interrupted: the known result remains
         assert_eq!(tried(&[true]).reproduced(), Reproduced::Always);
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn pass(runner: &mut Runner<'_>) -> Recovery {
         match right {
             true if late => return Recovery::After(now - start),
             true => return Recovery::AtOnce,
-            // an interrupted conversation is no evidence about the server
+            // an interrupted conversation shows nothing about the server
             false if runner.is_stopped() => return Recovery::AtOnce,
             false if now - start > GATE => return Recovery::Never,
             false => runner.world.pause(GATE_EVERY),

@@ -70,7 +70,7 @@ pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
     }
 }
 
-/// Returns a valid GET of the probed page in early data (0-RTT), on a hand-made connection.
+/// Returns a valid GET of the probed page in early data (0-RTT), on a crafted connection.
 pub(super) fn early_request(target: &TestTarget) -> Vec<u8> {
     let shake = http3::packets::shake("early", b"").unwrap_or_default();
     [shake, http3::write::opening(), plain_frame(target, "")].concat()

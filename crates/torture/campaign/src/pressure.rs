@@ -89,7 +89,7 @@ pub(crate) fn round_outside_load(runner: &mut Runner<'_>, case: &str, plan: &Pla
     }
 }
 
-/// Returns the observations of a round that was cut short: the recovery time is unknown.
+/// Returns the observations of an interrupted round: the recovery time is unknown.
 pub(crate) fn cut_short(felt: Health) -> Health {
     Health { cut_short: true, recovery: None, ..felt }
 }

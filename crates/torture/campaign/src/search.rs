@@ -1,5 +1,5 @@
 //! Common parts of searches after a failure: replay a conversation, check whether the server is
-//! lost, whether something mostly fails, and find the smallest failing set.
+//! lost, whether something usually fails, and find the smallest failing set.
 
 use crate::attempts::Rate;
 use crate::life::AffectedPart;

@@ -52,7 +52,7 @@ pub(crate) fn exchange(
         }
         let (script, talk) = next_try(runner, case, exchange, attempt - 1, &mut had);
         if talk.end == TalkEnd::Ours && runner.is_stopped() {
-            // this attempt was cut short, which shows nothing about the server
+            // this attempt was interrupted, which shows nothing about the server
             break;
         }
         let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
@@ -76,7 +76,7 @@ pub(crate) fn exchange(
         }
         let bad = match judgement.outcome {
             TestOutcome::Fail | TestOutcome::Crashed => true,
-            // an unreachable server may be gone; limited or uncompared data is no evidence about it
+            // an unreachable server may be gone; limited or uncompared data shows nothing about it
             TestOutcome::Inconclusive => is_unconnected,
             _ => false,
         };

@@ -121,7 +121,7 @@ impl Connection {
             }
             while self.step(at, before) {}
             if self.socket.is_some() {
-                // what follows the handshake belongs to the WebSocket
+                // bytes after the handshake belong to the WebSocket
                 let rest = std::mem::take(&mut self.buffer);
                 let mut acts = std::mem::take(&mut self.acts);
                 acts.extend(self.pass_on(at, &rest));

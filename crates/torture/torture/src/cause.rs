@@ -76,7 +76,7 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     let faults: Vec<Vec<BTreeSet<ServerFault>>> =
         cases.iter().map(|case| faults_of(case, shrunk, limited)).collect();
     let is_vague = |at: usize| faults[at].iter().any(|one| one.len() != 1);
-    // of equals one that names its cause comes first, then the one with the lower id
+    // of equal findings, those that name their cause come first, then those with lower ids
     order.sort_by_key(|(severity, at)| (std::cmp::Reverse(*severity), is_vague(*at), *at));
     let mut roots: Vec<(String, BTreeSet<ServerFault>)> = Vec::new();
     for (_, at) in order {

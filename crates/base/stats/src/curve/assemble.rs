@@ -171,7 +171,7 @@ fn no_knee(curve: &Curve, levels: &[Level], axis: Axis) -> Option<String> {
     })
 }
 
-/// States that a knee has no lower end, and why.
+/// States that a knee has no lower end, with the reason.
 fn open_below(curve: &Curve, levels: &[Level], steps: &[(Purpose, Point)]) -> Option<String> {
     curve.knee.as_ref().filter(|knee| knee.at.is_open_below())?;
     let lowest = levels.first()?.at;

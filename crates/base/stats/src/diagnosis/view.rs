@@ -46,7 +46,7 @@ impl<'a> View<'a> {
             !row.warm_up && inside && row.span_s > 0.0 && row.span_s >= 0.9 * longest
         };
         let mut beats = total.beats.all();
-        // the last beat may be cut short by the end of the window
+        // the end of the window may shorten the last beat
         let whole_beats = (window_s / BEAT.as_secs_f64()) as usize;
         // after the last recorded beat nothing is known
         beats.resize(whole_beats.min(BEATS_MAX), (0, 0));

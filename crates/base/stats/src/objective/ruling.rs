@@ -21,7 +21,7 @@ pub struct Ruling {
     /// share with a bound of 0.
     pub interval: Option<FigureInterval>,
     /// Figure without the client's lateness; a lower bound for a part of a run. `None` if lateness
-    /// is no part of the figure or was not recorded.
+    /// does not apply to the figure or was not recorded.
     pub without_lag: Option<f64>,
     /// The whole interval keeps the bound, or no call is beyond it: see [`Ruling::unsure`].
     pub met: bool,

@@ -97,13 +97,13 @@ pub struct Status {
     pub code: Code,
     /// Status as sent by the server; codes beyond those of the specification are [`Code::Unknown`].
     pub number: u32,
-    /// `grpc-message`, percent-decoded; if the server sent no status, what it sent instead.
+    /// `grpc-message`, percent-decoded; without a status, what the server sent instead.
     pub message: String,
     /// True if the server sent the status; otherwise it follows from the HTTP status.
     pub sent: bool,
 }
 
-/// Characters of a message that are kept.
+/// Maximum length of a stored message, in characters.
 pub(super) const MESSAGE_MAX: usize = 200;
 
 /// Returns the status of a response: `grpc-status` is in the trailers, or in the head of a response
@@ -118,7 +118,7 @@ pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
         let code = Code::of_http(http_status);
         return Status { code, number: u32::from(code.number()), message, sent: false };
     };
-    // OK has no message: nearly every call would search its head and trailers in vain
+    // OK has no message: nearly every call would search its head and trailers for nothing
     if number == 0 {
         return Status { code: Code::Ok, number, message: String::new(), sent: true };
     }

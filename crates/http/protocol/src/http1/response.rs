@@ -275,7 +275,7 @@ impl ResponseReader {
     /// done, consumes nothing.
     ///
     /// # Errors
-    /// Fails if the bytes are no response; the connection cannot be used any further.
+    /// Fails if the bytes are not a response; the connection cannot be used any further.
     // separate, so that `begin` is small enough to be inlined
     #[inline(never)]
     pub fn advance(

@@ -290,7 +290,8 @@ impl Session {
                 return Err(Violation::new(code::CLOSED_CRITICAL_STREAM, what, section));
             }
             PieceKind::Stop => {
-                // the response may arrive all the same; a server that rejects resets as well
+                // the response may still arrive; a server that rejects the request resets the
+                // stream too
                 if code != NO_ERROR && self.place(id).is_some() {
                     *self.facts.resets.entry(code).or_default() += 1;
                 }

@@ -1,5 +1,5 @@
-//! The keys of a hand-made connection: which packet is sealed and opened with which of them, and
-//! key updates (RFC 9001 section 6).
+//! The keys of a crafted connection: which packet is sealed and opened with which of them, and key
+//! updates (RFC 9001 section 6).
 
 use super::packet::{self, CarrierForm, NumberSpace, PacketHead};
 use super::{Hand, HandOut, SIZE};

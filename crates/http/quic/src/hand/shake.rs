@@ -1,4 +1,4 @@
-//! The handshake of a hand-made connection: our ClientHello, early data, and our last handshake
+//! The handshake of a crafted connection: our ClientHello, early data, and our last handshake
 //! messages, which may be held back.
 
 use super::packet::NumberSpace;

@@ -670,7 +670,7 @@ fn backend_facts<'a>(plan: &Plan, head: &'a [u8], trailers: &'a [u8]) -> Option<
     (name.is_some() || load.is_some()).then_some(BackendFacts { name, load })
 }
 
-/// Characters of a back end's name that are kept.
+/// Maximum length of a stored back-end name, in characters.
 const NAME_MAX: usize = 200;
 
 fn shortened(name: &str) -> &str {

@@ -37,7 +37,7 @@ pub(super) enum Key {
     Unknown(&'static str),
 }
 
-/// Names separated by blanks, `true` if a value follows, and the setting.
+/// Names separated by spaces, `true` if a value follows, and the setting.
 type OptionRow = (&'static str, bool, Key);
 
 #[derive(Debug)]

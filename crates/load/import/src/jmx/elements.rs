@@ -58,7 +58,7 @@ impl<'d, 'i> Element<'d, 'i> {
         self.property(name).and_then(|node| node.text()).unwrap_or_default().trim().to_owned()
     }
 
-    /// Returns the text with its blanks, as scripts and bodies need it.
+    /// Returns the text with its whitespace, as scripts and bodies need it.
     pub(super) fn raw(&self, name: &str) -> String {
         self.property(name).and_then(|node| node.text()).unwrap_or_default().to_owned()
     }

@@ -26,7 +26,7 @@ impl<'a> Types<'a> {
         self.all.get(at).map_or(self.text.len(), |token| token.end)
     }
 
-    /// Returns whether `mark` follows the token without a blank.
+    /// Returns whether `mark` follows the token without a space.
     pub(super) fn touches(&self, at: usize, mark: &str) -> bool {
         self.text[self.end(at)..].starts_with(mark)
     }

@@ -5,7 +5,7 @@ use crate::{NoFiles, Plan, ScriptPlan, TargetPlan};
 use toml::{Table, Value};
 use units::ParseError;
 
-/// Name of the journey, if the script's file gives none.
+/// Name of the journey if the script's file does not name it.
 const NAME: &str = "journey";
 
 /// A script's description of its journey, before the run.

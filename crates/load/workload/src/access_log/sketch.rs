@@ -6,7 +6,7 @@ use units::NumberMap;
 
 /// Maximum number of distinct items: the capacity of the table below, with 2^18 places.
 pub(crate) const KEPT_MAX: usize = 229_000;
-/// Number of most frequent items that are kept after each cut; twice as many before it.
+/// Number of most frequent items left after each cut; twice as many before it.
 const FREQUENT: usize = 4_096;
 
 /// Returns a hash that is the same in every run, so that a log is always described alike.

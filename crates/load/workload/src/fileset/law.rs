@@ -1,4 +1,4 @@
-//! Distributions of sizes and times, by inversion: one random number gives one value.
+//! Distributions of sizes and times, by inversion: one random number per value.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use units::Stream;

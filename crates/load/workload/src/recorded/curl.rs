@@ -162,7 +162,7 @@ fn command(words: Vec<ShellWord>, files: FileReader<'_>) -> Result<Curl, Recorde
             _ if only_urls => draft.urls.push(text_of(word)?),
             b"--" => only_urls = true,
             [b'-', b'-', long @ ..] => {
-                // curl expects a blank before a value, but accepts a sign too
+                // curl expects a space before a value, but accepts a sign too
                 let mut parts = long.splitn(2, |byte| *byte == b'=');
                 let name = String::from_utf8_lossy(parts.next().unwrap_or_default());
                 let joined = parts.next().map(<[u8]>::to_vec);
@@ -205,7 +205,7 @@ enum Does {
     Instead(&'static str),
 }
 
-/// Long name, short name or a blank, effect.
+/// Long name, short name or a space, effect.
 type OptionRow = (&'static str, char, Does);
 
 const OPTIONS: &[OptionRow] = &[
@@ -425,7 +425,7 @@ fn urlencode(
     Ok(())
 }
 
-/// Encodes like curl 7.88, with `+` for a blank.
+/// Encodes like curl 7.88, with `+` for a space.
 fn encoded(content: &[u8]) -> String {
     percent_encode(content, NOT_UNRESERVED).to_string().replace("%20", "+")
 }

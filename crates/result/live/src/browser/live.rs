@@ -94,9 +94,9 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
     rows.into()
 }
 
-/// Returns the state; a test is not degraded merely because it is still running.
+/// Returns the state; a test is not degraded only because it is still running.
 fn state(verdict: &VerdictRecord) -> State {
-    // nor because other programs use the cores: that alone is a note
+    // nor because other programs use the cores: that is only a note
     let ignored = [CauseId::Interrupted, CauseId::ForeignCpu];
     match verdict.causes.iter().all(|cause| ignored.contains(&cause.id)) {
         true if verdict.state == State::Degraded => State::Valid,

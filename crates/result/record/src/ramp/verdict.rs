@@ -6,7 +6,7 @@ use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT, Point, Purpose, crumbs};
 use stats::{CauseId, State};
 
 /// Causes of a load beyond the knee, where queues grow and samples are few: a ramp searches for
-/// them, so they are no flaw of the measurement.
+/// them, so they are not flaws of the measurement.
 const BEYOND_THE_KNEE: [CauseId; 3] = [CauseId::Drift, CauseId::FewSamples, CauseId::AllFailed];
 
 impl RampRecord {

@@ -201,7 +201,7 @@ pub enum RunHist {
     EventPace,
     /// For bidirectional gRPC streams: time from a message's due instant to its answer.
     MessageAnswer,
-    /// Of calls that waited for a stream of their connection: the wait.
+    /// Time that calls waited for a stream of their connection.
     StreamWait,
     /// For WebSockets: the handshake, the time from one message of the server to the next,
     /// heartbeats.

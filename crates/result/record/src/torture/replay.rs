@@ -13,7 +13,7 @@ use torture::safety::Class;
 /// The schema that is written.
 pub const SCHEMA: &str = "loadstone.torture-replay/1";
 
-/// A failure to be sent again.
+/// A failure to replay.
 #[derive(Clone, Debug)]
 pub struct ReplayRow<'a> {
     /// Name of its folder.

@@ -75,7 +75,7 @@ impl Day {
     /// Returns the day in UTC of an instant in seconds since 1970-01-01; the first representable
     /// day if the number is not a valid instant.
     pub fn of_unix(seconds: f64) -> Day {
-        // what is beyond the range saturates and is no instant
+        // values beyond the range saturate, and are not instants
         let instant = OffsetDateTime::from_unix_timestamp(seconds as i64);
         Day(instant.map_or(Date::MIN, OffsetDateTime::date))
     }

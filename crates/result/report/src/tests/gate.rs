@@ -59,7 +59,7 @@ fn a_gate_passes_fails_or_names_its_resolution() {
     assert!(outcome(&open).help.iter().any(|text| text.contains("--budget")), "{open:?}");
 }
 
-/// Lateness of the client makes no response fail: a bound on failures is judged all the same.
+/// A late client does not cause failures, so a bound on failures is still judged.
 #[test]
 fn failures_are_judged_although_the_client_was_late() {
     let bounds = ["failures +1%", "p50 +5%"].map(|bound| FailIf::parse(bound).unwrap());

@@ -130,6 +130,6 @@ pub(crate) fn reason(fd: BorrowedFd<'_>, errno: Errno) -> Errno {
 
 /// Makes the next close send a reset.
 pub(crate) fn linger_zero(fd: BorrowedFd<'_>) {
-    // fails only on a descriptor that is no socket
+    // fails only on a descriptor that is not a socket
     sockopt::set_socket_linger(fd, Some(std::time::Duration::ZERO)).ok();
 }

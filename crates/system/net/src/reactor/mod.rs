@@ -60,7 +60,7 @@ impl std::fmt::Debug for Reactor {
 #[derive(Debug, Default)]
 struct Socket {
     fd: Option<OwnedFd>,
-    /// Counts openings, so that an event of a former connection is known as such.
+    /// Counts openings, to recognize events of former connections.
     generation: u32,
     interest: Interest,
     /// Line of the Unix socket that it connects to, if any.

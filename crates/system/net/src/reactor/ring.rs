@@ -76,7 +76,7 @@ enum ConnectStage {
 #[derive(Debug)]
 struct RingSocket {
     fd: Option<OwnedFd>,
-    /// Counts openings, so that a completion of a former connection is known as such.
+    /// Counts openings, to recognize completions of former connections.
     generation: u32,
     stage: ConnectStage,
     /// The kernel has an open request that receives, or that watches.
@@ -349,7 +349,7 @@ impl RingReactor {
                 }
                 return;
             }
-            // what a write has met is the reason of the end that a read meets
+            // the error of an earlier write takes precedence
             Some(errno) => socket.broken = socket.broken.or(Some(failure::class(errno))),
         }
         self.notify(slot, Ready { readable: true, ended: true, ..quiet(slot) });

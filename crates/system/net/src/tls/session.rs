@@ -115,7 +115,7 @@ impl TlsSession for ClientSession {
 
     fn send_early(&mut self, plaintext: &[u8]) -> bool {
         let Some(mut early) = self.connection.early_data() else { return false };
-        // what the server's ticket allows; a request is not torn apart
+        // the server's ticket limits early data; a request is not split
         if early.bytes_left() < plaintext.len() || early.write_all(plaintext).is_err() {
             return false;
         }
@@ -195,7 +195,7 @@ impl Opening {
         self.len += count;
     }
 
-    /// Returns the bytes, when the first is no content type of a TLS record (RFC 8446 §5.1: 20 to
+    /// Returns the bytes if the first is not a content type of a TLS record (RFC 8446 §5.1: 20 to
     /// 23).
     fn not_tls(&self) -> Option<&[u8]> {
         let bytes = &self.bytes[..self.len];

@@ -17,8 +17,8 @@ const SERVERS_MAX: usize = 32;
 /// Maximum number of TLS 1.3 tickets kept for one server; the oldest is dropped first.
 const TICKETS_MAX: usize = 1024;
 
-/// Tickets with a lock that the trait requires; it is never contended, because a store belongs to
-/// one worker.
+/// Session tickets by server. The trait requires the lock, which is never contended, because a
+/// store belongs to one worker.
 #[derive(Default)]
 pub(crate) struct Tickets {
     servers: Mutex<VecDeque<ServerTickets>>,

@@ -10,7 +10,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::sync::Arc;
 
-/// `--insecure`: any certificate will do. Signatures over the handshake are checked all the same.
+/// `--insecure`: any certificate is accepted. Signatures over the handshake are still checked.
 #[derive(Debug)]
 pub(crate) struct AcceptAny {
     algorithms: WebPkiSupportedAlgorithms,

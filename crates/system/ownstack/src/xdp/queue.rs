@@ -308,7 +308,7 @@ impl XdpQueue {
         std::mem::take(&mut self.refused)
     }
 
-    /// Returns how many received packets were dropped so far for lack of room.
+    /// Returns how many received packets were dropped so far because there was no room.
     pub(crate) fn missed(&self) -> u64 {
         let counts = sockopt::xdp_statistics(&self.socket);
         counts.map_or(0, |counts| counts.rx_dropped + counts.rx_ring_full.unwrap_or(0))

@@ -35,7 +35,7 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     let url = target(options).filter(|url| url.username().is_empty() && url.password().is_none());
     let url = url.ok_or_else(|| no_such_host(connect_host(options)))?;
     let mut plan = Plan::for_targets(vec![TargetPlan {
-        // what is sent is in the raw bytes; of a method it matters whether a body can follow
+        // the raw bytes have the request; the method only determines whether a body can follow
         method: (options.method.name() == "HEAD").then(|| "HEAD".to_owned()),
         raw: Some([head.as_bytes(), options.body.as_deref().unwrap_or_default()].concat()),
         ..TargetPlan::new(url)

@@ -107,7 +107,7 @@ const ALPHANUMERIC: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 const TEXT_MAX: usize = 1 << 20;
 /// Maximum depth of parentheses.
 const DEPTH_MAX: usize = 50;
-/// Characters that count as blanks in Go's templates.
+/// Characters that count as whitespace in Go's templates.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 impl Template {
@@ -182,7 +182,7 @@ impl ActionReader<'_> {
         self.at += self.rest().len() - self.rest().trim_start_matches(BLANKS).len();
     }
 
-    /// Skips the mark that removes the blanks before an action: `-` and a blank.
+    /// Skips the mark that removes the whitespace before an action: `-` and a space.
     fn skip_trim_mark(&mut self) -> bool {
         let mut letters = self.rest().chars();
         let found = letters.next() == Some('-')

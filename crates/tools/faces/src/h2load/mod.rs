@@ -134,7 +134,7 @@ impl H2load {
             return;
         }
         if let Some(facts) = facts {
-            // where HTTP/1.1 alone is offered no handshake asks beforehand
+            // if only HTTP/1.1 is offered, there is no handshake beforehand
             self.unnegotiated |= self.http1 && facts.alpn.is_empty();
             output.out += &text::secured(facts);
             self.secured = Some(facts.clone());

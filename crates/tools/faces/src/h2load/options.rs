@@ -159,7 +159,7 @@ pub(super) const NO_HTTP3: &str =
     "HTTP/3 is not part of this face; use `loadstone run --http 3`, or --npn-list=h2 or --h1";
 
 /// # Errors
-/// Fails with the program's end: help, a version, or the first error.
+/// Fails with how the program ends: help, a version, or the first error.
 pub(super) fn parse(program: &str, args: &[String]) -> Result<Options, Ending> {
     let mut options = Options::default();
     for found in longopt::read(args, SHORT, &LONG) {

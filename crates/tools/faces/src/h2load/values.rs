@@ -42,7 +42,7 @@ fn digits(text: &str) -> Option<(u64, &str)> {
     Some((number.unsigned_abs(), &text[end..]))
 }
 
-/// Parses the requests per second of each client, as `strtod` does; zero is no rate. Negative
+/// Parses the requests per second of each client, as `strtod` does; zero means no rate. Negative
 /// numbers, and more than a million per second, are not accepted.
 pub(super) fn rate(text: &str) -> Option<f64> {
     let rate: f64 = text.trim_start().parse().ok()?;

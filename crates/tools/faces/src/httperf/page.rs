@@ -78,7 +78,7 @@ fn parts(
     let page = PageRequest { url: look.url, request: &bytes, tls: look.tls, timeout };
     let found = files.look_at(&page).unwrap_or_default();
     let ours = found.into_iter().filter(|reference| ELEMENTS.contains(&&*reference.element));
-    // what the page calls its own host is the server that was asked
+    // the host of the page itself is the requested server
     ours.filter_map(|reference| {
         let from =
             url.origin() == reference.url.origin() || look.url.origin() == reference.url.origin();

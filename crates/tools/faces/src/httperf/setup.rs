@@ -195,7 +195,7 @@ fn working_set(
     let files = u32::try_from(set.files).ok().filter(|files| u64::from(*files) <= ORDER_MAX);
     let files = files.ok_or_else(|| format!(": a working set has at most {ORDER_MAX} files"))?;
     let uri = &options.uri;
-    // with a slash at its end the original drops the one at its start
+    // with a slash at its end, the original drops the slash at its start
     let prefix = match uri.strip_suffix('/') {
         Some(_) if strict => &uri[1..],
         Some(bare) => bare,
@@ -379,7 +379,7 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
         ca,
         cert: read(&ssl.certificate)?,
         key: read(&ssl.key)?,
-        // within a session alone the original takes a TLS session up again
+        // the original resumes a TLS session only within a session
         resumption: !ssl.no_reuse && options.sessions.is_some(),
         versions,
         alpn: Vec::new(),

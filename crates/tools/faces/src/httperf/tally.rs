@@ -124,7 +124,7 @@ pub(super) struct Tally {
     pub(super) burst: u64,
     last_begun: (Nanos, u64),
     pub(super) errors: Errors,
-    /// The first connection with a TLS failure, at which the original gives up.
+    /// The first connection with a TLS failure; the original ends there.
     pub(super) tls_failure: Option<FailureClass>,
     pub(super) sessions: Sessions,
     /// Times of complete replies and sessions, in bins of a rate sample.
@@ -193,7 +193,7 @@ impl Tally {
                 self.tls_failure.get_or_insert(class);
             }
         }
-        // what has no socket was never begun
+        // a connection without a socket was never begun
         let unbegun =
             [Class::FdUnavailable, Class::FileTableFull, Class::AddressUnavailable].map(Some);
         if !unbegun.contains(&record.class) {

@@ -460,7 +460,7 @@ impl Face for K6 {
         self.seconds += 1;
         let at = self.row_end();
         if self.test.is_over() {
-            // the last row is cut short by the end
+            // the end of the run shortens the last row
             return FaceOutput { err: self.log(at), log: self.points(), ..FaceOutput::default() };
         }
         let active = self.test.program.counts.active.load(std::sync::atomic::Ordering::Relaxed);

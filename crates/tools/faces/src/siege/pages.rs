@@ -83,7 +83,7 @@ pub(super) fn decoded(head: &[u8], body: &[u8]) -> Vec<u8> {
         .and_then(|coding| Decoder::with_output_max(&coding, PAGE_MAX));
     let Some(mut decoder) = decoder else { return body.to_vec() };
     let mut out = Vec::new();
-    // what was good before a break is a page as well
+    // the part before a fault is a page too
     decoder.push(body, &mut out).ok();
     out
 }

@@ -87,7 +87,7 @@ fn read_line(
     Ok(())
 }
 
-/// Returns a name and the text after the following blanks, `=` or `:`.
+/// Returns a name and the text after the following spaces, `=` or `:`.
 pub(super) fn split(line: &str) -> (&str, &str) {
     let separates = |sign: char| sign.is_whitespace() || sign == '=' || sign == ':';
     let end = line.find(separates).unwrap_or(line.len());
@@ -209,7 +209,7 @@ fn apply_text(config: &mut Config, key: &str, value: &str) -> Result<bool, Endin
     Ok(true)
 }
 
-/// Adds a header line of the user's.
+/// Adds a header line from the user.
 pub(super) fn add_header(config: &mut Config, line: &str) -> Result<(), Ending> {
     if !line.contains(':') {
         return Err(Ending::error(fatal("no ':' in http-header"), 1));

@@ -20,7 +20,7 @@ pub(super) fn plan(journey: &Journey, files: &dyn Files) -> Result<Plan, Ending>
     plan.stop.duration = (config.run_seconds() > 0)
         .then(|| Nanos::from_secs(u64::from(config.run_seconds().unsigned_abs())));
     plan.stop.at_once = config.run_seconds() > 0;
-    // the guide knows when its users have done what they were to do
+    // the guide knows when its users are done
     plan.stop.requests = (config.run_seconds() <= 0).then_some(u64::MAX);
     plan.timeouts = timeouts(journey);
     // faults of a response are reported separately by its status

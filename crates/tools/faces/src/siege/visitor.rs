@@ -109,7 +109,7 @@ impl Visitor {
         }
     }
 
-    /// Returns the Cookie field; siege writes no blanks between its pairs.
+    /// Returns the Cookie field; siege writes no spaces between its pairs.
     fn cookie(&self, config: &Config, address: &Address) -> Option<String> {
         let header = self.jar.header(&address.url).filter(|_| config.cookies)?;
         Some(header.replace("; ", ";"))
@@ -345,7 +345,7 @@ impl Visitor {
                 self.fail(call_report);
                 return None;
             }
-            // the original asks again all the same
+            // the original nevertheless repeats the request
             (Challenge::Basic { .. }, None) => {}
             (_, Some(login)) => {
                 let pass = Pass::new(login, challenge, self.random.next_u64());

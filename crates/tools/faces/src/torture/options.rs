@@ -47,7 +47,7 @@ pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
             OptionStep::Option('l', value) => {
                 length = whole('l', perl_number(value).ceil(), LENGTH_MAX)?
             }
-            // 0 is no number of times or copies to Perl, and the default holds
+            // 0 is false in Perl, so the default applies
             OptionStep::Option('t', value) => {
                 times = whole('t', perl_number(value).trunc(), TIMES_MAX)?.max(1);
             }

@@ -11,7 +11,7 @@ const SEED: u64 = 1;
 /// Bytes of random data held in memory.
 const DATA_MAX: u64 = 1 << 30;
 
-/// Requests, and how many bytes of random data each carries.
+/// Requests, with the number of random bytes that each carries.
 pub(super) struct Made {
     pub(super) targets: Vec<TargetPlan>,
     pub(super) sent: Vec<u64>,

@@ -255,7 +255,7 @@ impl Options {
         self.connections / self.threads * self.threads
     }
 
-    /// Returns the header lines that wrk accepts from `-H`: those with a colon and a blank.
+    /// Returns the header lines that wrk accepts from `-H`: those with a colon and a space.
     pub(super) fn fields(&self) -> Vec<(String, String)> {
         let field = |text: &String| {
             let (name, value) = text.split_once(':')?;

@@ -33,7 +33,7 @@ fn scan(text: &str, units: &Units) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let base: u64 = text[..digits].parse().ok()?;
     let base = if negative { base.wrapping_neg() } else { base };
-    // two letters of a unit are read, and what follows them is not looked at
+    // two letters of a unit are read, and the rest is ignored
     let unit: String = text[digits..].trim_start().chars().take(2).collect();
     let unit = unit.split_whitespace().next().unwrap_or("");
     if unit.is_empty() || unit.eq_ignore_ascii_case(units.base) {

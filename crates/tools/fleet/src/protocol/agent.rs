@@ -63,7 +63,7 @@ pub enum AgentAction {
     },
     Stop,
     Abandon,
-    /// Leave: whether the work was done, and why.
+    /// Leave: whether the work was done, with the reason.
     Exit {
         done: bool,
         why: String,

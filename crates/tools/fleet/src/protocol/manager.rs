@@ -121,7 +121,7 @@ pub enum AgentStage {
     Lost,
 }
 
-/// Maximum number of rows of a watch that are kept: more than a day of them.
+/// Maximum number of stored rows of a watch: more than a day of them.
 const WATCH_ROWS_MAX: usize = 100_000;
 
 /// The watch of the target's machine, and its rows of this step.
@@ -834,7 +834,7 @@ impl Manager {
             return;
         }
         if head.number < agent_entry.next_row || agent_entry.early.contains_key(&head.number) {
-            // an old row is no sign of life
+            // an old row does not show that the agent is alive
             self.refused.replayed += 1;
             return;
         }

@@ -166,7 +166,7 @@ pub struct Final {
     /// Number of rows that it sent.
     pub rows: u64,
     pub ending: PartEnding,
-    /// `VALID`, `DEGRADED`, `INVALID`, and why, by the agent's own evidence.
+    /// `VALID`, `DEGRADED` or `INVALID` with the reasons, by the agent's own evidence.
     pub state: String,
     pub causes: Vec<FinalCause>,
     /// Response times and lateness of its own calls, in seconds.
@@ -287,7 +287,7 @@ pub enum What {
         step: u64,
         from: u64,
     },
-    /// No more calls; those in flight complete.
+    /// Starts no further calls. Calls in flight complete.
     Stop {
         step: u64,
     },

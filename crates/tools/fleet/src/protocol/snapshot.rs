@@ -268,7 +268,7 @@ mod tests {
         let some = hist(&[(700, 2)]);
         let two = pack(vec![some.clone(), some.clone()]);
         assert_eq!(two.len(), 9, "a few bytes each");
-        // zeros alone take no memory
+        // a list of zeros takes no memory
         let one = pack(vec![hist(&[(0, 9)]), some, Hist::new()]);
         let left = |histograms: usize, bytes: &[u8]| {
             let mut from = Reader::new(bytes);

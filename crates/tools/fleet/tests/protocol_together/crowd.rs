@@ -127,7 +127,7 @@ impl Crowd {
         self.waiting.insert(self.number, event);
     }
 
-    /// Returns the arrival of a message sent now: delays are mostly short, occasionally very long,
+    /// Returns the arrival of a message sent now: delays are usually short, occasionally very long,
     /// and never the same in both directions.
     fn way(&mut self) -> Nanos {
         let long = if self.dice.unit() < 0.01 { 20.0 } else { 1.0 };

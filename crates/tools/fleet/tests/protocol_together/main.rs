@@ -312,7 +312,7 @@ fn rows_arrive_complete_and_ordered_at_20_percent_loss() {
         world.until(Nanos::from_secs(20), over);
         for (row, member) in world.members.iter().enumerate() {
             assert_eq!(world.rows_of(row), (0..ROWS).collect::<Vec<_>>());
-            // every agent's clock is off by minutes, and it starts within the bound all the same
+            // every agent starts within the bound, although its clock is off by minutes
             let off = member.started.unwrap().0.abs_diff(start.0);
             let agent_entry = &world.manager.agent_entries()[&name(row)];
             assert!(off <= agent_entry.bound, "{off} {}", agent_entry.bound);
@@ -331,7 +331,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
     world.until(Nanos::from_secs(5), |world| world.now > start);
     world.manager_alive = false;
     let from = world.now;
-    // the load would go on for three seconds: keep it longer
+    // the load would continue for three seconds: keep it longer
     world.members.iter_mut().for_each(|member| member.run = Some((Nanos(u64::MAX / 2), 0)));
     world.until(Nanos::from_secs(9), |world| world.members.iter().all(|member| member.stopped));
     let took = world.now - from;

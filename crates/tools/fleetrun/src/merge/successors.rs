@@ -143,7 +143,7 @@ impl Merge {
         ));
     }
 
-    /// Records whether an agent accepts an offer. A refused part is lost after all.
+    /// Records whether an agent accepts an offer. A refused part is lost.
     pub(crate) fn taken(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
         let mine = |step: &&mut Handover| step.number == number && step.answer == Answer::Awaited;
         let Some(step) = self.moves.iter_mut().find(mine) else { return };

@@ -73,7 +73,7 @@ pub(super) fn parse(head: &[u8]) -> Result<CgiHead, String> {
     read.finish()
 }
 
-/// Returns the name and value. Lines are never continued (§6.3), so a line with a leading blank is
+/// Returns the name and value. Lines are never continued (§6.3), so a line with a leading space is
 /// invalid.
 fn field(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     let colon = line.iter().position(|byte| *byte == b':')?;

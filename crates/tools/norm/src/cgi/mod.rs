@@ -122,7 +122,7 @@ impl CgiScript {
     }
 
     /// Starts the script and returns its response as soon as its header is complete. Never fails: a
-    /// script error gives a status from 400 on and a log line.
+    /// script error becomes a status of 400 or above and a log line.
     pub(crate) async fn answer(&self, ask: Ask, breaks: &Breaks) -> Reply {
         match self.run(ask, breaks).await {
             Ok(reply) => reply,

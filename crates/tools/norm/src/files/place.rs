@@ -30,7 +30,7 @@ pub(crate) struct Folder {
     pub(crate) below: PathBuf,
 }
 
-/// Reason why a path gives no file.
+/// Reason why a path has no file.
 #[derive(Debug)]
 pub(crate) enum Missed {
     /// Missing, neither file nor directory, or a link out of the root. These must be

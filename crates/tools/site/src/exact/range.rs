@@ -61,7 +61,7 @@ struct RangeLoop {
     backlog: u32,
     /// The next connection is accepted then.
     accept_at: Nanos,
-    /// True while no connections are accepted, for lack of room or because of the pace.
+    /// True while no connections are accepted, because there is no room or because of the pace.
     resting: bool,
     /// True if the listener is closed.
     closed: bool,

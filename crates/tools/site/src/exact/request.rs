@@ -34,7 +34,7 @@ pub(super) enum Version {
     Http11,
 }
 
-/// The pages that the exact loop has.
+/// Pages served by the exact loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Page {
     /// "hello world", for any path.

@@ -116,7 +116,7 @@ impl ConnectionLog {
                         return;
                     }
                     if let RawKind::Socket(visit) = &raw.kind {
-                        // a client that is gone needs no goodbye
+                        // a client that has disconnected needs no goodbye
                         visit.serve(&mut stream, &inner.common.rooms).await.ok();
                     }
                     if raw.keep {
@@ -214,7 +214,7 @@ impl ConnectionLog {
                 tokio::task::spawn_local(async move {
                     let Ok(stream) = tunnel.await else { return };
                     let mut stream = TokioIo::new(stream);
-                    // a client that is gone needs no end
+                    // a client that has disconnected needs no end
                     visit.serve(&mut stream, &common.rooms).await.ok();
                     linger(stream).await;
                 });

@@ -197,7 +197,7 @@ async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) 
     }
 }
 
-/// Returns whether the client gave up before it was accepted, which is no failure of the server.
+/// Returns whether the client gave up before it was accepted, which is not a failure of the server.
 fn is_client_abort(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)

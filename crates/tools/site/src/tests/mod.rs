@@ -46,7 +46,7 @@ impl Client {
     }
 
     /// Returns everything up to the end of the connection, with variable parts masked and a reset
-    /// shown as such.
+    /// shown.
     fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         let reset = self.0.read_to_end(&mut bytes).is_err();

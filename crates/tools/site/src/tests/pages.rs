@@ -407,7 +407,7 @@ fn invalid_requests_are_refused_and_counted() {
     assert!(ask(&site, endless).starts_with("HTTP/1.1 431 "));
     let many = format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "a: b\r\n".repeat(200));
     assert!(ask(&site, many).starts_with("HTTP/1.1 431 "));
-    // a half request is no request
+    // a partial request is not a request
     assert_eq!(Client::new(&site).send("GET / HT").no_more().rest(), "");
     let served = site.stop().unwrap();
     assert_eq!(served.responses.into_iter().collect::<Vec<_>>(), [(400, 3), (431, 3)]);

@@ -127,7 +127,7 @@ fn a_unix_socket_serves_and_its_path_is_cleaned_up() {
         assert!(message.contains("another program listens there"), "{message}");
         drop(site);
         assert!(!path.exists());
-        // leftovers of a killed process are no obstacle
+        // files of a killed process do not prevent a start
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         drop(Site::start(config).unwrap());
         std::fs::write(&path, "precious").unwrap();

@@ -52,7 +52,7 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureV
     (Health { rounds: 0, ..felt }, verdict)
 }
 
-/// Records the recovery time, unless the watch was cut short.
+/// Records the recovery time, unless the watch was interrupted.
 fn measure_recovery(result: &mut CaseResult, what: &str, health: &Health, note: String) {
     if !health.cut_short {
         result.measures.push(Measure::recovery(what, health.recovery, GATE, note));

@@ -97,7 +97,7 @@ pub(crate) fn times_again(steps: &[Move]) -> u64 {
     times
 }
 
-/// Pieces that need a hand-made connection.
+/// Pieces that need a crafted connection.
 const KINDS: [PieceKind; 6] = [
     PieceKind::Packet,
     PieceKind::Limit,
@@ -126,7 +126,7 @@ pub fn port() -> Vec<u8> {
     out
 }
 
-/// Returns whether the step sends something that needs a hand-made connection.
+/// Returns whether the step sends something that needs a crafted connection.
 pub fn is_crafted(step: &Move) -> bool {
     matches!(step, Move::Send(bytes) if super::heads(bytes).any(|head| KINDS.contains(&head.kind)))
 }

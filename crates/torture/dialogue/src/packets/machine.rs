@@ -286,7 +286,7 @@ impl PacketTalk {
             options: self.usual_options(0),
             ..RawSegment::default()
         };
-        // what the peer has not acknowledged may have arrived, or may have a gap
+        // unacknowledged data may have arrived, or may have a gap
         let all = parting(self.next);
         let acked = parting(self.acked);
         let holes = self.answered && self.acked != self.next;

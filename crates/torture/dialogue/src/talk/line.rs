@@ -582,7 +582,7 @@ impl Conversation {
             && self.held_until.is_none()
         {
             let now = io.now();
-            // what was granted at another instant must be sent now
+            // bytes granted at another instant must be sent now
             if self.fresh > 0 && self.fresh_at != now {
                 match governor.renew(self.fresh_at, now, self.fresh, self.script.probe) {
                     Ok(()) => self.fresh_at = now,
@@ -738,7 +738,7 @@ impl Conversation {
     fn understand(&mut self, plain: &[u8]) {
         let room = RECEIVED_MAX.saturating_sub(self.raw.len()).min(plain.len());
         self.raw.extend_from_slice(&plain[..room]);
-        // junk is news once: a server may send it without end
+        // invalid data is reported once: a server may send it without end
         let state = |all: &Replies| (all.responses.len(), all.whole(), all.junk.is_some());
         let before = state(&self.replies);
         self.replies.take(plain);

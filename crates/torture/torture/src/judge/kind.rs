@@ -8,7 +8,7 @@ use dialogue::http2::FOLLOW_UP;
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd};
 
-/// A kind of failure: what was received, and what happened to the connection and to others.
+/// A kind of failure: the received data, and the effect on the connection and on others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
     /// A response with a status that reports a server error.
@@ -144,7 +144,7 @@ fn own(talk: &Talk) -> FailureKind {
     let (own, behind) = talk.own_and_following();
     let over = has_ended(talk) && behind.is_empty();
     match own.first() {
-        // what follows a message without a known end must not be processed
+        // bytes after a message without a known end must not be processed
         Some(first) if refuses_framing(first) && serves_more(talk) => FailureKind::ContentParsed,
         Some(first) if is_refusal(first) => FailureKind::Refused,
         Some(_) if parses_content(talk) => FailureKind::ContentParsed,

@@ -175,7 +175,7 @@ fn is_recommended(case: &Case) -> bool {
     matches!(case.level, RequirementLevel::Should | RequirementLevel::May)
 }
 
-/// Limits the severity of a mere recommendation.
+/// Limits the severity of a violated recommendation.
 fn capped(case: &Case, effect: Effect, rated: RatedSeverity) -> RatedSeverity {
     let severity = match is_recommended(case) && !effect.affects_others() {
         true => rated.severity.min(RECOMMENDED_MAX),
@@ -206,7 +206,7 @@ pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
         whole.into_iter().chain(worker.then_some(Effect::WorkerLost)).chain(after(row.recovery));
     let exchanges = row.exchanges.iter().filter_map(|one| of_exchange(&row.case, one));
     let all = on_server.map(|effect| table::rate(SentSort::Other, effect)).chain(exchanges);
-    // the first of equals: the effect on the server is better evidence than an exchange
+    // the first of equal ones: the effect on the server is better evidence than an exchange
     let worst = all.reduce(|worst, one| if one.severity > worst.severity { one } else { worst });
     Some(worst.unwrap_or_else(|| table::rate(SentSort::Other, Effect::Answer)))
 }

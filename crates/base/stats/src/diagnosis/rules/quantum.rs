@@ -9,13 +9,14 @@ use units::{Nanos, show};
 const QUANTUM_MIN: Nanos = Nanos::from_millis(4);
 const TEETH_SHARE_MIN: f64 = 0.85;
 const TOOTH_MIN: f64 = 0.01;
-/// A response is never early: this is the blur of clocks and histograms.
+/// Tolerance before a multiple, for the resolution of clocks and histograms: responses are never
+/// early.
 const EARLY: f64 = 0.02;
-/// On a busy machine a response is sent, and read, late.
+/// Tolerance after a multiple: a busy machine sends and reads responses late.
 const LATE: f64 = 0.25;
-/// A peak rises at its multiple, with little before it.
+/// Minimum ratio of the recordings at a multiple to those just before it.
 const RISE_MIN: u64 = 3;
-/// Number of peaks that no queue of equal work would show.
+/// Minimum number of peaks for certainty: a queue of equal work shows fewer.
 const TEETH_SURE: usize = 3;
 /// Maximum number of multiples examined.
 const TEETH_MAX: usize = 1_000;
@@ -105,8 +106,8 @@ pub(crate) fn ticking(service: &Hist) -> bool {
     ticks(service).is_some_and(|(_, teeth, _)| teeth >= TEETH_SURE)
 }
 
-/// Returns the largest tick that the calls take whole multiples of, the number of peaks that follow
-/// each other, and the share of the calls in any.
+/// Returns the largest tick whose whole multiples the service times are, the number of consecutive
+/// peaks, and the share of the calls in a peak.
 fn ticks(service: &Hist) -> Option<(Nanos, usize, f64)> {
     let rows = service.buckets();
     let mode = mode(service, &rows)?;
@@ -124,7 +125,7 @@ fn ticks(service: &Hist) -> Option<(Nanos, usize, f64)> {
     found.map(|comb| (Nanos(comb.tick as u64), comb.teeth, comb.share))
 }
 
-/// Returns the middle of the narrow stretch with the most recordings, in nanoseconds.
+/// Returns the center of the densest narrow interval, in nanoseconds.
 fn mode(service: &Hist, rows: &[(Nanos, u64)]) -> Option<f64> {
     let counts = service.cumulative();
     let near = |value: Nanos| {
@@ -135,15 +136,15 @@ fn mode(service: &Hist, rows: &[(Nanos, u64)]) -> Option<f64> {
     rows.iter().map(|(value, _)| *value).max_by_key(|value| near(*value)).map(|v| v.0 as f64)
 }
 
-/// Fit of recordings to the multiples of a tick. Times are in nanoseconds.
+/// Fit of service times to the whole multiples of a period (the tick). Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Comb {
     tick: f64,
-    /// Peaks at consecutive multiples.
+    /// Longest run of consecutive multiples with a peak.
     teeth: usize,
-    /// Share of all recordings at a multiple.
+    /// Share of the service times that are close to a multiple.
     share: f64,
-    /// The tick again, as the slope of the straight line through the recordings at multiples.
+    /// Better estimate of the tick: slope of the regression of service times on their multiples.
     slope: f64,
 }
 

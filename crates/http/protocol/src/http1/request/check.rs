@@ -13,12 +13,12 @@ pub enum RequestError {
     Target(String),
     /// The host with a space or a control character.
     Host(String),
-    /// A field name that is no token (RFC 9110 §5.1).
+    /// A field name that is not a token (RFC 9110 §5.1).
     HeaderName(String),
     /// A control character in the value of this field (RFC 9110 §5.5). Values are not shown: they
     /// may be secrets.
     HeaderValue { name: String, byte: u8 },
-    /// A Content-Length of the user's that is not the body's.
+    /// A user's Content-Length that differs from the length of the body.
     ContentLength { given: String, body: usize },
     /// The body is sent unchanged, with its length.
     TransferEncoding,

@@ -34,7 +34,7 @@ impl Exact {
     fn key(&self) -> (Option<i128>, f64) {
         let whole = self.0.as_i64().map(i128::from).or(self.0.as_u64().map(i128::from));
         let double = self.0.as_f64().unwrap_or(0.0);
-        // a large double is a whole number, and mostly fits in 128 bits
+        // a large double is a whole number, and usually fits in 128 bits
         let fits = double.abs() < 1e38 && double.fract() == 0.0;
         (whole.or(fits.then_some(double as i128)), double)
     }

@@ -7,14 +7,14 @@ use super::{
 use crate::torture::{CaseRecord, LimitRecord, TortureRecord};
 use torture::result::Unit;
 
-/// Numbers of time move by themselves: less than this, as a share, is no difference.
+/// Times vary between runs: a change below this share is not a difference.
 const TIME_MOVES: f64 = 0.05;
 /// Minimum reported change of a time, in seconds.
 const TIME_MOVES_S: f64 = 0.5;
 /// Rates and quotients move more than times.
 const RATE_MOVES: f64 = 0.2;
 
-/// Holds B against A.
+/// Compares B with A.
 pub fn compare(a: &TortureRecord, b: &TortureRecord) -> DiffRecord {
     let mut changes: Vec<ChangeRecord> =
         a.cases.iter().filter_map(|row| change(row, find(b, row))).collect();

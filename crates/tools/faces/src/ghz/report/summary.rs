@@ -63,7 +63,7 @@ fn ordered(counts: &BTreeMap<Arc<str>, u64>) -> Vec<(&str, u64)> {
     rows
 }
 
-/// Formats two columns, each as wide as its widest cell plus three blanks.
+/// Formats two columns, each as wide as its widest cell plus three spaces.
 fn columns(rows: &[[String; 2]]) -> String {
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0) + 3;

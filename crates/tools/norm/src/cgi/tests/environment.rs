@@ -116,7 +116,7 @@ fn a_request_cannot_override_server_variables() {
     let table = table(&ask, "");
     assert!(table.contains("\nPATH=/bin\n") && table.contains("HTTP_PATH=/evil"), "{table}");
     assert!(!table.contains("\nHTTP_PROXY="), "{table}");
-    // an empty body is a body all the same
+    // an empty body is still a body
     let mut ask = get(None);
     ask.body = Entity::Memory(Default::default());
     assert!(super::environment::table(&ask, "").contains("CONTENT_LENGTH=0\n"));

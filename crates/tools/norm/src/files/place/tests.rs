@@ -83,7 +83,7 @@ fn paths_resolve_only_below_the_root() {
         ("/a.txt\0.html", "Missing"),
         (long.as_str(), "Missing"),
         (deep.as_str(), "Missing"),
-        // links that stay inside, and what they lead to
+        // links that stay inside, and their targets
         ("/in-dir/b.txt", "inside a/b.txt"),
         ("/in-file", "inside a/b.txt"),
         ("/in-dir", "folder a"),

@@ -12,8 +12,8 @@ const SETTLING: f64 = 0.25;
 /// unserved requests show nothing. Good results on a busy machine still count.
 const LATE_MAX: Nanos = Nanos::from_millis(50);
 const LATE_SHARE: f64 = 0.05;
-/// Requests that are not sent for lack of connections are due to our limit if responses take less
-/// than this multiple of their time on the idle server, or at most this much longer.
+/// Requests that are not sent because no connection is free are due to our limit if responses take
+/// less than this multiple of their time on the idle server, or at most this much longer.
 const AS_QUICK_FACTOR: u64 = 3;
 const AS_QUICK_MORE: Nanos = Nanos::from_millis(5);
 

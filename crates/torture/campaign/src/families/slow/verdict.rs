@@ -233,7 +233,7 @@ impl HeldState {
         }
     }
 
-    /// Judges a response that was unread or read slowly: the rest is counted at the end.
+    /// Judges a response that was not read, or read slowly. Its unread part is counted at the end.
     fn read(&self) -> (Judgement, Option<Measure>) {
         let Some(response) = self.talk.replies.responses.first() else {
             return self.judge_unread_close(0, None);

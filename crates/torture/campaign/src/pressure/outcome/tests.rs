@@ -9,7 +9,7 @@ const ARMED_AT: Nanos = Nanos::from_secs(10);
 const RELEASED_AT: Nanos = Nanos::from_secs(30);
 
 /// Builds probes from letters, one each: `.` correct, `~` correct and slow, `s` shed, `x` lost, `r`
-/// refused, `l` correct and slow, but sent late by us, `!` not sent for lack of descriptors.
+/// refused, `l` correct and slow, but sent late by us, `!` not sent because no descriptor was free.
 fn probes(kind: ProbeKind, from: Nanos, letters: &str) -> Vec<Probe> {
     let one = |(index, letter): (usize, char)| {
         let (seen, over) = match letter {

@@ -73,7 +73,7 @@ fn kept_kind(kind: u64) -> u8 {
     }
 }
 
-/// Returns a code in the 32 bits that are kept.
+/// Returns a code reduced to the 32 stored bits.
 fn kept_code(code: u64) -> u32 {
     let low = u32::try_from(code & !TRANSPORT).unwrap_or(u32::MAX) & !OF_QUIC;
     if code & TRANSPORT != 0 { low | OF_QUIC } else { low }
