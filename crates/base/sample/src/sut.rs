@@ -50,7 +50,7 @@ pub struct Fullness {
     pub memory: f64,
     pub descriptors: f64,
     pub accept_queue: f64,
-    /// Connections that found no room in a listen queue.
+    /// Connections dropped because a listen queue was full.
     pub overflows: u64,
 }
 
@@ -85,8 +85,8 @@ impl SutSeries {
         (rows > 0 && self.cores > 0.0).then(|| (busy / rows as f64 / self.cores).min(1.0))
     }
 
-    /// Returns the number of connections that found no room in a listen queue, over the measured
-    /// phase.
+    /// Returns the number of connections dropped in the measured phase because a listen queue was
+    /// full.
     pub fn listen_overflows(&self) -> u64 {
         self.measured().map(|row| row.listen_overflows).sum()
     }

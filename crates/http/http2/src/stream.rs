@@ -77,9 +77,9 @@ struct UnsentRequest {
 #[derive(Debug, Default)]
 struct TunnelBytes {
     bytes: Vec<u8>,
-    /// True if our side has ended.
+    /// True if our side has ended the stream.
     ended: bool,
-    /// True if the peer's side has ended.
+    /// True if the peer has ended the stream.
     peer_ended: bool,
     /// True if the bytes are a request's body: the end of the response then ends the stream.
     is_request: bool,

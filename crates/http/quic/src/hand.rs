@@ -330,7 +330,7 @@ impl Hand {
     }
 }
 
-/// Interface of the worker.
+/// Methods that the worker calls.
 impl Hand {
     /// Processes the pieces that the worker writes.
     ///
@@ -474,7 +474,7 @@ impl Hand {
     }
 }
 
-/// Interface of the server.
+/// Handlers for the server's input.
 impl Hand {
     /// Processes a datagram.
     pub(crate) fn take(&mut self, now: Nanos, datagram: &[u8]) {

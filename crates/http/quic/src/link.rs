@@ -219,7 +219,7 @@ fn write_to(stream: &mut SendStream<'_>, bytes: &[u8]) -> usize {
     at
 }
 
-/// Interface of the worker.
+/// Methods that the worker calls.
 impl QuicLink {
     /// Processes pieces of the worker.
     ///
@@ -460,7 +460,7 @@ impl QuicLink {
     }
 }
 
-/// Interface of the library.
+/// Calls into the QUIC library.
 impl QuicLink {
     /// Processes the output of the library.
     pub(crate) fn pump(&mut self, endpoint: &mut Endpoint, now: Nanos) -> News {

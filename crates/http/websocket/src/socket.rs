@@ -190,7 +190,7 @@ impl WebSocket {
         self.failed || self.sent_close && self.got_close
     }
 
-    /// Returns whether the input ended inside of a frame or message.
+    /// Returns whether the input ended inside a frame or message.
     pub fn is_inside(&self) -> bool {
         self.header.is_inside() || self.open.is_some() || self.partial.is_some()
     }

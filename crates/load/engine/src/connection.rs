@@ -696,8 +696,8 @@ impl Conn {
         heard
     }
 
-    /// Handles the end of the peer's side with calls outstanding. `Ok`: the response to the oldest
-    /// call is complete.
+    /// Handles the peer's close with calls outstanding. `Ok`: the response to the oldest call is
+    /// complete.
     ///
     /// # Errors
     /// Fails with the failure of the oldest call that results.

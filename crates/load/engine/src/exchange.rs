@@ -786,7 +786,7 @@ impl Line {
         self.stage = if closes { Stage::Closing(now + self.limits.linger) } else { Stage::Over };
     }
 
-    /// Handles the end of the peer's side.
+    /// Handles the peer's close.
     fn end(&mut self, now: Nanos) {
         match self.stage {
             Stage::Asked => match self.voice.receive_end() {

@@ -232,7 +232,7 @@ impl Speaker {
         }
     }
 
-    /// Handles the end of the peer's side with calls outstanding. `Ok`: this ends the oldest call's
+    /// Handles the peer's close with calls outstanding. `Ok`: the close ends the oldest call's
     /// response.
     pub(crate) fn receive_end(&mut self) -> Result<(), FailureClass> {
         each!(self, protocol => protocol.receive_end())

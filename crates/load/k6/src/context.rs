@@ -48,7 +48,7 @@ pub(crate) struct JourneyNotes {
     pub(crate) values: Vec<(usize, f64)>,
 }
 
-/// State of one user outside of its runtime.
+/// State of one user outside its runtime.
 #[derive(Debug)]
 pub struct Context {
     pub(crate) program: Arc<Program>,

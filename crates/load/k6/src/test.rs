@@ -36,7 +36,7 @@ pub struct LoadError {
     pub code: u8,
 }
 
-/// Options given outside of the script.
+/// Options given outside the script.
 #[derive(Clone, Debug, Default)]
 pub struct OuterOptions {
     /// File name and content of `--config`.

@@ -724,7 +724,7 @@ impl Stripper<'_> {
         }
     }
 
-    /// Returns whether a kept token outside of `from` to `to` has this name.
+    /// Returns whether a kept token outside `from` to `to` has this name.
     fn is_used(&self, name: &str, from: usize, to: usize) -> bool {
         let mut kept = self.types.all.iter().enumerate().filter(|(place, _)| !self.removed[*place]);
         kept.any(|(place, token)| {

@@ -219,7 +219,7 @@ impl Suspension {
         }
     }
 
-    /// Suspends the current coroutine; outside of a coroutine, returns the answer that ends the
+    /// Suspends the current coroutine; outside a coroutine, returns the answer that ends the
     /// user.
     pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
         let Some(yielder) = self.yielder.get() else { return VuAnswer::End };

@@ -164,7 +164,7 @@ fn turn(failure: Option<String>, checks: Vec<Option<String>>, action: ActorActio
     ActorTurn { failure, checks, values: Vec::new(), action }
 }
 
-/// Returns the turn that reports a failure outside of the coroutine, such as out of memory.
+/// Returns the turn that reports a failure outside the coroutine, such as exhausted memory.
 fn failure_turn(error: mlua::Error) -> ActorTurn {
     turn(None, Vec::new(), ActorAction::Broke(sentence(&error)))
 }

@@ -64,7 +64,7 @@ impl Problems {
         self.0.push(Problem { option: option.into(), text: text.into() });
     }
 
-    /// Adds values outside of their rows' bounds, in a table of the plan file.
+    /// Adds values outside their rows' bounds, in a table of the plan file.
     fn add_faults(&mut self, plan: &Plan, table: &str) {
         for (option, text) in crate::options::faults(plan, table) {
             self.add(option, text);

@@ -272,7 +272,7 @@ fn held_count_of(setup: &Setup, id: u32) -> Option<HeldCount> {
     Some(HeldCount { count: each + u32::from(id < more), peers: peers.cloned().collect() })
 }
 
-/// The collector's side.
+/// State of the thread that collects snapshots.
 struct Gather<'a> {
     collector: Collector,
     order: &'a AtomicU8,

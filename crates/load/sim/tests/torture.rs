@@ -59,7 +59,8 @@ fn red(result: &RunResult) -> BTreeMap<String, String> {
     bad.map(row).collect()
 }
 
-/// The case that builds on its own findings: with every defect it would take most of the time.
+/// The mutation case, which continues from its own findings. With every defect it would take most
+/// of the time.
 const MUTATION: &str = "F-15";
 /// First seed with which it finds its bug; six of the eight in torture_mutation.rs do.
 const MUTATION_SEED: u64 = 2;

@@ -125,7 +125,8 @@ pub trait Guide: std::fmt::Debug + Send {
     /// Returns the user's next action. `now` is on the clock of samples.
     fn next(&mut self, user: u64, now: Nanos) -> Step;
 
-    /// Notifies the guide that a call of the user has ended. The note is added to its record.
+    /// Notifies the guide that a call of the user has ended. The returned note is added to the
+    /// record of the call.
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
     /// Receives the next part of the response's body, if the call's request was [kept

@@ -98,7 +98,7 @@ fn on_small_file_system(command: &Command, dir: &Path) -> Option<Command> {
     Some(whole)
 }
 
-/// Writes until there is no room left, from outside of the namespace.
+/// Writes until there is no room left, from outside the namespace.
 fn fill(pid: u32, dir: &Path) {
     let inside = dir.strip_prefix("/").unwrap();
     let path = PathBuf::from(format!("/proc/{pid}/root")).join(inside).join("filler");

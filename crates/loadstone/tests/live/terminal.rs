@@ -59,7 +59,7 @@ impl Terminal {
         Terminal { child, keys, from, seen: String::new() }
     }
 
-    /// Reads on until the terminal has been sent `text`.
+    /// Reads until the terminal has received `text`.
     #[track_caller]
     fn wait_for(&mut self, text: &str) {
         while !self.seen.contains(text) {

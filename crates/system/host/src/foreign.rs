@@ -44,7 +44,7 @@ struct Census {
 }
 
 /// Watches the machine over an interval. Its start and its end each read all of /proc, which takes
-/// a few milliseconds, so both must be outside of the measurement.
+/// a few milliseconds, so both must be outside the measurement.
 #[derive(Debug)]
 pub struct ForeignWatch {
     started: Instant,

@@ -26,8 +26,8 @@ impl Handle {
         pidfd_open(pid, PidfdFlags::empty()).ok().map(Handle)
     }
 
-    /// Returns the end; `None` if unavailable: an older kernel, or its parent has not waited for it
-    /// yet.
+    /// Returns how the process ended; `None` if unknown: an older kernel, or its parent has not
+    /// waited for it yet.
     pub(crate) fn ending(&self) -> Option<Ending> {
         let mut info: Info = [0; 8];
         info[0] = EXIT;

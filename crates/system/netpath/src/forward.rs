@@ -23,7 +23,7 @@ const SLEEP_MAX: Nanos = Nanos::from_millis(500);
 
 /// Command for the thread.
 pub(crate) enum ForwardOrder {
-    /// Requests the counters since the previous request.
+    /// Requests the counts since the previous request.
     ReportTally(Sender<Tally>),
     Stop,
 }

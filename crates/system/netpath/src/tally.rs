@@ -47,7 +47,7 @@ impl Tally {
     }
 
     pub(crate) fn late(&mut self, by: Nanos) {
-        // 0 is outside of the histogram's bounds
+        // 0 is outside the histogram's bounds
         self.late.saturating_record(by.0.max(1));
     }
 

@@ -132,7 +132,7 @@ fn named(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Splits at commas outside of brackets.
+/// Splits at commas outside brackets.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0usize);
     for (at, letter) in text.char_indices() {

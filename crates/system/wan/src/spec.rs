@@ -222,7 +222,7 @@ const QUEUE_PACKETS_TRACE: u32 = 1_000;
 /// A full packet, for queues counted in packets.
 const PACKET_BYTES: u64 = 1_500;
 
-/// One direction while its items are parsed.
+/// State of one direction while the items are parsed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct LinkDraft {
     link: LinkSpec,

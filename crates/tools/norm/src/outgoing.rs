@@ -99,7 +99,7 @@ impl Body for OutgoingContent {
     }
 }
 
-/// Bytes and parts of files in sequence. Files are read outside of the serving thread.
+/// Bytes and parts of files in sequence. Files are read outside the serving thread.
 #[derive(Debug)]
 struct Pieces {
     waiting: VecDeque<Piece>,

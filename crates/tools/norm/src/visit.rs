@@ -319,7 +319,7 @@ impl Visit {
         Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "The scripts point to one another.\n")
     }
 
-    /// Returns the node for a request, and the request for the node.
+    /// Returns the node for a request, and the request as the node receives it.
     fn ask(
         &self,
         line: RequestLine<'_>,

@@ -189,7 +189,7 @@ impl Faults {
 }
 
 impl Faults {
-    /// Weaknesses that need something to be weak in.
+    /// Returns the message for a weakness without the option that it needs.
     fn weak_conflict(&self, bodiless: bool) -> Option<&'static str> {
         let weak = &self.weak;
         let works = self.delay.is_some() || self.service.is_some();

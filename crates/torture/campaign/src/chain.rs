@@ -27,8 +27,8 @@ const WAKE_EVERY: Nanos = Nanos::SECOND;
 
 /// Server with a fixed response that records what arrives, one connection at a time.
 pub trait RecordingOrigin {
-    /// Returns what has arrived since the previous call, in the order of the connections; `None`
-    /// while data still arrives.
+    /// Returns the bytes that arrived since the previous call, in the order of the connections;
+    /// `None` while data still arrives.
     fn take(&mut self) -> Option<Vec<Arrival>>;
 }
 

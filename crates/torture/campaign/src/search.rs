@@ -123,7 +123,7 @@ fn decided(effect: RepeatEffect) -> Result<bool, SearchEnd> {
     }
 }
 
-/// Returns the effect of what was sent before.
+/// Returns the effect of the earlier conversations.
 pub(crate) fn current_effect(runner: &mut Runner<'_>) -> RepeatEffect {
     let recovery = gate::pass(runner);
     RepeatEffect { recovery, affected: runner.life.observe(runner.world) }

@@ -9,7 +9,7 @@ use torture::fuzz;
 use torture::record;
 use units::Nanos;
 
-/// Returns what a case may send if every attempt fails. Cases in code are bounded only by the
+/// Returns the traffic of a case if every attempt fails. Cases in code are bounded only by the
 /// limits, which apply to all other cases too. Plain requests before, during and after are not
 /// counted.
 pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bounds) -> Spent {
@@ -49,7 +49,7 @@ pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bou
     }
 }
 
-/// Returns what the limits allow in the time of a case. `u64::MAX`: no limit.
+/// Returns the traffic that the limits allow in the time of a case. `u64::MAX`: no limit.
 fn by_bounds(bounds: &Bounds, span: Nanos) -> Spent {
     let seconds = span.0.div_ceil(1_000_000_000) + 1;
     let of = |each: Option<u64>| each.map_or(u64::MAX, |each| each.saturating_mul(seconds));

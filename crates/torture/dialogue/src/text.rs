@@ -79,7 +79,7 @@ pub struct Values {
     pub host: String,
     /// Path and query of a page that accepts bodies.
     pub post: String,
-    /// Path of a file outside of the server's tree, without its leading slash.
+    /// Path of a file outside the server's tree, without its leading slash.
     pub outside: String,
     /// Unique mark of a request.
     pub marker: String,

@@ -15,7 +15,7 @@ pub const BIG_LEN: usize = 20 << 20;
 pub const PAGE: &str =
     "The firing range answers.\nEvery line of this page is the same each time.\n";
 
-/// Content of a file outside of its tree, which is not served.
+/// Content of a file outside its tree, which is not served.
 pub const OUTSIDE: &str = "a file outside of the tree\n";
 
 const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";

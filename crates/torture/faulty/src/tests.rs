@@ -47,7 +47,7 @@ impl Harness {
         self.now = end;
     }
 
-    /// Returns what a connection received, with the time of the last of it in seconds.
+    /// Returns the bytes that a connection received, with the time of the last one in seconds.
     fn got(&self, id: u64) -> (f64, String) {
         let own: Vec<_> = self.seen.iter().filter(|(_, owner, _)| *owner == id).collect();
         let texts: Vec<&str> = own.iter().map(|(_, _, text)| text.as_str()).collect();

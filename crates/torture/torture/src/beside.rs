@@ -11,7 +11,7 @@ pub struct LoadCall {
     pub due: Nanos,
     /// Time from the due instant until the outcome was known.
     pub response: Nanos,
-    /// Failed, timed out, or did not match the plan's expectations.
+    /// True if the call failed, timed out, or did not match the plan's expectations.
     pub lost: bool,
 }
 

@@ -279,7 +279,7 @@ fn is_pipelined(sent: &[u8], reading: &FramingReading) -> bool {
 /// The interim response that a client waits for before it sends content.
 const CONTINUE: &str = "100 (continue)";
 
-/// Returns what is unusual in a request.
+/// Returns the unusual features of a request.
 fn triggers(sent: &[u8], reading: &FramingReading) -> BTreeSet<Trigger> {
     let head = if reading.head > 0 { &sent[..reading.head.min(sent.len())] } else { sent };
     byte_sorts(head).chain(reading.ambiguities().map(Trigger::Framing)).collect()

@@ -3,7 +3,7 @@
 use http2::{Request, Session, SessionSettings};
 
 /// Splits the input by its first byte. The session accepts it all or returns the reason; it
-/// consumes its input and never refers to content outside of it.
+/// consumes its input and never refers to content outside it.
 pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, bytes)) = data.split_first() else { return };
     let request = Request::from_http1(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "http");

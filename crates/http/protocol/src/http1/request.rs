@@ -50,7 +50,7 @@ pub struct RequestHead<'a> {
 }
 
 /// A request as bytes. `bytes[..cookie_at]`, then a `Cookie: …` line with its CRLF, then
-/// `bytes[cookie_at..]` is a valid message too.
+/// `bytes[cookie_at..]` is also a valid message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// Bytes for a connection that stays open, which HTTP/1.0 requests by `Connection: keep-alive`.

@@ -6,7 +6,7 @@ use protocol::http3::{Coded, Session, SessionSettings};
 /// Passes arbitrary bytes of a server to a session. The first byte is the size of the pieces in
 /// which they are passed. The rest is a sequence of parts: a byte for the stream and the kind, one
 /// for the length, and the stream's data. The session accepts them all or returns the reason; it
-/// consumes its input and never refers to content outside of it.
+/// consumes its input and never refers to content outside it.
 pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, rest)) = data.split_first() else { return };
     let fields: [(&[u8], &[u8]); 2] = [(b":method", b"GET"), (b":path", b"/")];

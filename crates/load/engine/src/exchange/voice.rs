@@ -115,7 +115,7 @@ impl Voice {
         }
     }
 
-    /// Handles the end of the peer's side. `Ok`: this ends the response.
+    /// Handles the peer's close. `Ok`: the close ends the response.
     pub(super) fn receive_end(&mut self) -> Result<(), Trouble> {
         match self {
             Voice::Http1(reader) => reader.end_of_input().map_err(|error| misread(&error, &[])),

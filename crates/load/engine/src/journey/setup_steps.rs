@@ -101,7 +101,7 @@ fn perform_step(
     Ok(())
 }
 
-/// Makes a call of a program outside of the run; the program keeps its cookies itself.
+/// Makes a call of a program before or after the run. The program keeps its own cookies.
 ///
 /// # Errors
 /// Fails with the class of the failure if the request cannot be sent, or no complete response

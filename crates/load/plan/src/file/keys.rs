@@ -37,7 +37,7 @@ pub(super) const MEASURE: usize = 4;
 pub(super) const DRIVER: usize = 5;
 pub(super) const EXPECT: usize = 6;
 pub(super) const REQUEST: usize = 7;
-/// Keys outside of all tables.
+/// Keys outside all tables.
 pub(super) const TOP: usize = 8;
 pub(super) const STOP: usize = 9;
 pub(super) const LOAD: usize = 10;

@@ -125,7 +125,7 @@ impl std::fmt::Debug for Setting {
 
 impl Setting {
     /// Returns table and key in the plan file, such as `connection.reconnect_pause`. The table is
-    /// empty for a key outside of all tables, and for a row without a key.
+    /// empty for a key outside all tables, and for a row without a key.
     pub fn key(&self) -> (&'static str, &'static str) {
         self.field.key.split_once('.').unwrap_or(("", self.field.key))
     }

@@ -5,7 +5,7 @@ use crate::recorded::RecordedError;
 use crate::recorded::commands::{Split, open, outside};
 
 /// Returns whether a text was quoted for cmd.exe, as Chrome's "Copy as cURL (cmd)" does: `^"`, or
-/// ` ^` at the end of a line, outside of bash's quotes.
+/// ` ^` at the end of a line, outside bash's quotes.
 pub(crate) fn is_cmd(text: &str) -> bool {
     let (mut quote, mut before, mut at_blank) = (None, b'\n', true);
     for byte in text.bytes() {
@@ -80,7 +80,7 @@ pub(crate) fn read(text: &str, split: &mut Split) -> Result<(), RecordedError> {
     Ok(())
 }
 
-/// Removes each `^` that cmd.exe removes: outside of quotes without a preceding `^`.
+/// Removes each `^` that cmd.exe removes: outside quotes without a preceding `^`.
 fn carets(text: &str) -> Result<Vec<Mark>, RecordedError> {
     let mut marks = Vec::new();
     let mut quoted = false;

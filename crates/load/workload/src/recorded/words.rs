@@ -9,9 +9,9 @@ use std::slice::Iter;
 type Rest<'a> = Peekable<Iter<'a, u8>>;
 
 /// Splits a text into commands at `;`, `&`, `&&` and before a line that begins with `curl`, and
-/// each command into words: at blanks outside of `'…'`, `"…"` and `$'…'` (bash), or outside of
-/// `^"…^"` (cmd.exe). A line that begins with an option continues the command above it, even
-/// without a backslash.
+/// each command into words: at spaces outside `'…'`, `"…"` and `$'…'` (bash), or outside `^"…^"`
+/// (cmd.exe). A line that begins with an option continues the command above it, even without a
+/// backslash.
 ///
 /// # Errors
 /// Fails for an unclosed quote, or an operator of the shell, such as `|` or `$(`, because nothing

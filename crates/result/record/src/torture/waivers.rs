@@ -289,7 +289,7 @@ fn covered(case: &CaseResult, all: &[Waiver], today: Day) -> bool {
         return true;
     }
     let bad = || case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
-    // a reason outside of the exchanges, such as a server that took long to answer again
+    // a reason outside the exchanges, such as a server that took long to answer again
     let beside = case.recovery.is_late()
         || bad().map(|one| one.judgement.outcome).max() != Some(case.outcome);
     !beside

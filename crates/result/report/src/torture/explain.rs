@@ -28,7 +28,7 @@ pub fn list(cases: &[Case]) -> String {
     page::text::whole(&document)
 }
 
-/// Returns what a case sends and expects, and why.
+/// Describes a case: what it sends, what it expects, and the reasons.
 pub fn explain(case: &Case) -> String {
     let mut document = Document::default();
     document.add(Forms::TEXT, [say(Voice::Plain, format!("{} · {}", case.id, case.title))]);

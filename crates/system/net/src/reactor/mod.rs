@@ -65,7 +65,7 @@ struct Socket {
     interest: Interest,
     /// Line of the Unix socket that it connects to, if any.
     line: LineId,
-    /// True if its connect found no room yet.
+    /// True if the listen queue was full at its last connect.
     waits: bool,
     /// Result of a connect that waited for room.
     refused: Option<Errno>,

@@ -86,8 +86,8 @@ struct RingSocket {
     wants_to_write: bool,
     ended: bool,
     broken: Option<FailureClass>,
-    /// Line of the Unix socket that it connects to, if any, and whether its connect found no room
-    /// yet.
+    /// Line of the Unix socket that it connects to, if any, and whether the listen queue was full
+    /// at its last connect.
     line: LineId,
     waits: bool,
     /// The last piece filled its buffer: more may wait in the socket.

@@ -103,8 +103,8 @@ impl RoomQueue {
         })
     }
 
-    /// Retries the connects of each line until one finds no room. `connect` gets a slot and its
-    /// generation, and returns `None` for a connect that was closed meanwhile.
+    /// Retries the connects of each line until the listen queue is full. `connect` gets a slot and
+    /// its generation, and returns `None` for a connect that was closed meanwhile.
     fn retry(
         &mut self,
         now: Nanos,

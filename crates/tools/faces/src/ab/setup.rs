@@ -50,7 +50,7 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
         session: None,
     };
     plan.stop.requests = Some(u64::from(options.requests.unsigned_abs()));
-    // whether the time is over is looked at when something happens: see Tally::limit
+    // the end of the time is checked at the next event: see Tally::limit
     plan.stop.duration = (options.time_limit != 0).then(|| seconds(options.time_limit));
     plan.timeouts = timeouts(options);
     plan.stop.at_loss = !options.receive_errors_ok;

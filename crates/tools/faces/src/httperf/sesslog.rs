@@ -139,7 +139,7 @@ impl<'a> SesslogReader<'a> {
         &word[..end]
     }
 
-    /// Returns a text that ends at white space outside of quotes; a backslash makes the next byte
+    /// Returns a text that ends at white space outside quotes; a backslash makes the next byte
     /// literal, or forms an escape of `n`, `r` and `t`, or continues the text on the next line.
     fn contents(&mut self) -> Result<Vec<u8>, String> {
         let mut text = Vec::new();

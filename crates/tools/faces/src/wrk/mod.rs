@@ -89,7 +89,7 @@ struct Wrk {
     second: Option<Second>,
     /// Responses inside the measured window with a status above 399.
     bad: u64,
-    /// Number of connections for which there was no descriptor.
+    /// Number of connections that were not opened because no descriptor was free.
     not_opened: u64,
     /// Connections that broke during their TLS handshake.
     broken_handshakes: u64,

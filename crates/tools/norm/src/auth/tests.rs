@@ -234,7 +234,7 @@ fn a_wrong_configuration_closes_the_directory_and_is_named() {
         let found = site.complaint(rule);
         assert!(found.starts_with(expected) && found.ends_with(closed), "{rule}\n{found}");
     }
-    // a link to nowhere was meant to close
+    // a dangling link denies access
     let file = site.tree.path().join("htdocs/secure/.site.toml");
     std::fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("nowhere", &file).unwrap();

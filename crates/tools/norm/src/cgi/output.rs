@@ -117,7 +117,7 @@ impl OutputMeter {
             }
         }
         if self.exact && self.left == 0 {
-            // the client has all; the process may still have something to finish
+            // the client has received everything; the process may still be running
             self.sender = None;
         }
         match (over, self.exact) {

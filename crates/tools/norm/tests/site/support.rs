@@ -49,8 +49,8 @@ pub(crate) fn site(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
 /// Returns a site that serves the written tree, changed by `change`.
 pub(crate) fn tree(change: impl FnOnce(&mut NormSettings, &Path)) -> Site {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // by another process: what we have open for writing, a process that another test is just starting may hold
-    // open, and then it cannot be executed
+    // written by another process: a file that this process has open for writing may be inherited by
+    // a process that another test starts, and then cannot be executed
     let draft = tempfile::tempdir().expect("a temporary folder");
     norm::tree::write(draft.path()).expect("an empty folder");
     let mut copy = std::process::Command::new("cp");

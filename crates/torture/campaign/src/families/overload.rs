@@ -85,7 +85,7 @@ fn found(
     Some(knee)
 }
 
-/// Records that the server was not overloaded, with a hint; returns whether that was so.
+/// If the server was not overloaded, records this with a hint and returns true.
 fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
     let Some(why) = knee.unreached() else { return false };
     let ours = matches!(knee.limit, Some(Limit::Ourselves(_) | Limit::Time));

@@ -765,7 +765,7 @@ impl Conversation {
         }
     }
 
-    /// Handles the end of the server's side.
+    /// Handles the server's close.
     fn ended(&mut self, now: Nanos, broken: Option<FailureClass>) {
         self.replies.end();
         let (what, end) = match broken {

@@ -139,7 +139,7 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<RatedSeveri
     Some(capped(case, effect, table::rate(sent(case, effect, exchange), effect)))
 }
 
-/// Returns what a case sends.
+/// Returns the kind of input that a case sends.
 fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     if case.answers == Answers::Kernel {
         return SentSort::Kernel;

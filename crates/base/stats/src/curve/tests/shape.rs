@@ -268,7 +268,7 @@ fn the_knee_over_populations_is_where_asymptotes_meet() {
     let knee = populations(&four).unwrap();
     assert_eq!((knee.at.at, knee.at.low, knee.at.high), (4.0, 3.0, 5.0));
     assert!(knee.rule.starts_with("where throughput stops growing"), "{}", knee.rule);
-    // users that keep bringing more have no knee yet, nor has a plateau that was just reached
+    // there is no knee while more users add throughput, nor on a plateau that was just reached
     assert_eq!(populations(&four[..4]), None);
     assert_eq!(populations(&four[..5]), None);
 }

@@ -80,7 +80,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// Returns the value in a group of (value, count) at or below which this share of it is.
+/// Returns the quantile of a group of (value, count).
 fn at_share(group: &[(Nanos, u64)], share: f64) -> Nanos {
     let all = group.iter().map(|(_, count)| count).sum::<u64>();
     let wanted = ((all as f64 * share).ceil() as u64).max(1);

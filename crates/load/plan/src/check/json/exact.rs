@@ -128,7 +128,7 @@ fn replace(value: &mut Value, large: &BTreeMap<Exact, Number>) {
     }
 }
 
-/// Splits a path into text and large numbers. Only numbers outside of strings count, and large ones
+/// Splits a path into text and large numbers. Only numbers outside strings count, and large ones
 /// occur only in filters: an index is at most 2^53 - 1 (RFC 9535 section 2.1).
 fn pieces(path: &str) -> Vec<NumberPiece> {
     let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), path);

@@ -86,8 +86,8 @@ impl Stage {
     fn program(&self, text: &str, mode: u32) -> CgiScript {
         let (draft, program) = (self.path("draft"), self.path("script"));
         std::fs::write(&draft, text).expect("the draft is written");
-        // by another process: a file that we have open for writing ourselves may be held open by a
-        // process that another test is just starting, and cannot be executed then
+        // written by another process: a file that this process has open for writing may be
+        // inherited by a process that another test starts, and then cannot be executed
         let mut copy = Command::new("install");
         copy.args(["-m", &format!("{mode:o}")]).arg(&draft).arg(&program);
         assert!(copy.status().expect("install can be started").success());

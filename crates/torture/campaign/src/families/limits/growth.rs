@@ -171,7 +171,7 @@ impl SizeRefusal {
         }
     }
 
-    /// Returns what is wrong with the refusal; `None` if it is as wanted.
+    /// Returns the fault of the refusal; `None` if it is correct.
     fn fault(&self, wanted: &[u16]) -> Option<String> {
         match (self.status, self.reset) {
             (Some(status), _) if wanted.is_empty() || wanted.contains(&status) => None,

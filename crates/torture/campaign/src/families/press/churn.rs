@@ -133,7 +133,7 @@ pub(in crate::families) fn keep_alive(
     ));
 }
 
-/// Records that effects on well-behaved clients cannot be judged; returns whether that is so.
+/// If effects on well-behaved clients cannot be judged, records this and returns true.
 pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
     let Some(why) = pressure::noise(runner) else { return false };
     result.outcome = PressureOutcome::Inconclusive.into();
