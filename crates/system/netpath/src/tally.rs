@@ -5,7 +5,7 @@ use sample::{PathDirection, PathFacts, PathKind};
 use units::Nanos;
 use wan::{Direction, LinkCounts, PathSpec, Population, PopulationPart, describe};
 
-/// Counts since the last query.
+/// Packet counts, lateness and CPU time of a forwarder since the last query.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// For each client kind, up and down.

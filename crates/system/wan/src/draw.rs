@@ -35,6 +35,7 @@ enum DrawPurpose {
     Outage,
 }
 
+/// Number of random streams reserved for each link and direction: at least one per [`DrawPurpose`].
 const STAGES: u64 = 8;
 
 /// All random numbers of one packet.

@@ -144,7 +144,7 @@ fn instants(value: &KeyValue) -> Result<Arc<[Nanos]>, ParseError> {
     each(items, parse_duration).map(Arc::from)
 }
 
-/// The unit of the stages distinguishes users from arrivals.
+/// Stages of the load. Levels without a unit are users, levels with `/s` or `/m` rates of arrivals.
 const STAGES: PlanField = PlanField {
     key: "load.stages",
     shape: Shape::Text,

@@ -27,6 +27,7 @@ pub(super) struct Abort {
     pub(super) code: u8,
 }
 
+/// Requests and failures so far, for the final report of ab.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) entries: Vec<TimedRequest>,

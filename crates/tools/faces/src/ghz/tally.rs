@@ -22,7 +22,7 @@ pub(super) struct Detail {
     pub(super) error: Arc<str>,
 }
 
-/// All calls so far.
+/// Counts and times of all calls so far, for the report of ghz.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     skipped: u64,

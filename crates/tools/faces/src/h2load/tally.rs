@@ -95,6 +95,7 @@ pub(super) struct TalliedClient {
     pub(super) broken: bool,
 }
 
+/// Counts and times of all clients, for the progress lines and the final report.
 #[derive(Debug)]
 pub(super) struct Tally {
     clients: Vec<TalliedClient>,

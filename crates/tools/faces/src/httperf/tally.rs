@@ -96,7 +96,7 @@ impl Errors {
     }
 }
 
-/// Data of the report.
+/// Counts, sums and histograms of the final report of httperf.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     /// Start of the clock: the first due instant. It is known before the calls, which end in

@@ -7,6 +7,7 @@ use units::Nanos;
 /// siege's clock, `times`, counts hundredths of a second.
 const TICK_NS: u64 = 10_000_000;
 
+/// Counts and times of all transactions so far, as siege adds them up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) hits: u64,
