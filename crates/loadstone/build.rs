@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// Minor version of this machine's glibc 2; `None` if unknown.
+/// Returns the minor version of this machine's glibc 2; `None` if unknown.
 fn glibc() -> Option<u32> {
     let output = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -173,10 +173,10 @@ pub trait Io {
     /// nothing if the transport has no urgent data.
     fn urgent(&mut self, _slot: Slot, _byte: u8) {}
 
-    /// TCP_INFO and the like; `None` if the transport has none.
+    /// Returns TCP_INFO and similar facts; `None` if the transport has none.
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts>;
 
-    /// QUIC's state of an open connection; `None` for other transports.
+    /// Returns QUIC's state of an open connection; `None` for other transports.
     fn quic(&mut self, _slot: Slot) -> Option<QuicEnd> {
         None
     }

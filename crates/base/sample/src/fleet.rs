@@ -133,7 +133,7 @@ impl FleetFacts {
         self.agents.iter().map(|agent| agent.workers).sum()
     }
 
-    /// Arrivals with an unknown outcome.
+    /// Returns the number of arrivals with an unknown outcome.
     pub fn lost(&self) -> u64 {
         self.agents.iter().map(|agent| agent.lost).sum()
     }

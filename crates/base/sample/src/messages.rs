@@ -99,7 +99,7 @@ impl SocketClose {
         }
     }
 
-    /// Close code; 1006 if none was sent.
+    /// Returns the close code; 1006 if none was sent.
     pub fn code(self) -> u16 {
         match self {
             SocketClose::Client(code) | SocketClose::Server(code) => code,

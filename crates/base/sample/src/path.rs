@@ -72,7 +72,8 @@ impl PathFacts {
         self.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum()
     }
 
-    /// Packets that the path lost as configured, both directions of all kinds.
+    /// Returns the number of packets that the path lost as configured, both directions of all
+    /// kinds.
     pub fn lost(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.up.lost() + kind.down.lost()).sum()
     }

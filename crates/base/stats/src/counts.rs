@@ -53,7 +53,7 @@ impl Counts {
         self.succeeded + self.failed + self.timed_out
     }
 
-    /// Failed, timed-out and dropped calls.
+    /// Returns the number of failed, timed-out and dropped calls.
     pub fn unsuccessful(&self) -> u64 {
         self.failed + self.timed_out + self.dropped
     }

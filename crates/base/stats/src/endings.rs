@@ -47,7 +47,7 @@ impl Endings {
         count_of(&self.statuses, status)
     }
 
-    /// Failures of one class.
+    /// Returns the number of failures of one class.
     pub fn of_class(&self, class: FailureClass) -> u64 {
         count_of(&self.failures, class)
     }

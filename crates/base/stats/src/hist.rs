@@ -107,7 +107,7 @@ impl Hist {
         Nanos(self.extremes().map_or(0, |(lowest, _)| lowest))
     }
 
-    /// Extremes of recordings above zero.
+    /// Returns the extremes of recordings above zero.
     fn extremes(&self) -> Option<(u64, u64)> {
         self.above.as_ref()?.extremes()
     }
@@ -140,7 +140,7 @@ impl Hist {
     /// Number of buckets above zero.
     pub const ROWS: usize = BUCKETS;
 
-    /// Zeros, and the non-empty buckets above zero: the number of each and its count.
+    /// Returns the number of zeros, and number and count of each non-empty bucket above zero.
     pub fn rows(&self) -> (u64, impl Iterator<Item = (usize, u64)>) {
         (self.zeros, self.above.iter().flat_map(BucketCounts::rows))
     }

@@ -58,7 +58,7 @@ impl ReconnectTally {
         self.times.merge(&other.times);
     }
 
-    /// WebSockets that are open again.
+    /// Returns the number of WebSockets that are open again.
     pub fn restored(&self) -> u64 {
         self.times.count()
     }
@@ -123,13 +123,13 @@ impl MessageTally {
         self.counts.opened + self.ended() == 0
     }
 
-    /// Conversations that ended without a close frame, or by a violation.
+    /// Returns the number of conversations that ended without a close frame, or by a violation.
     pub fn abnormal(&self) -> u64 {
         let abnormal = self.closes.iter().filter(|(close, _)| close.is_abnormal());
         abnormal.map(|(_, count)| count).sum()
     }
 
-    /// Conversations that ended.
+    /// Returns the number of conversations that ended.
     pub fn ended(&self) -> u64 {
         self.closes.values().sum()
     }

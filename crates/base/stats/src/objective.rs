@@ -216,7 +216,7 @@ fn mean_without(times: &Hist, lag: &Hist) -> Nanos {
     times.mean() - Nanos::from_secs_f64(all / times.count().max(1) as f64)
 }
 
-/// Objectives separated by commas: `p99<50ms, failures<0.1%`. A comma between digits groups
+/// Parses objectives separated by commas: `p99<50ms, failures<0.1%`. A comma between digits groups
 /// thousands.
 pub fn parse_objectives(text: &str) -> Result<Vec<Objective>, ParseError> {
     let mut objectives = Vec::new();
@@ -372,7 +372,7 @@ impl Op {
     }
 }
 
-/// `p99.9`, `median` or `max` as a share.
+/// Parses `p99.9`, `median` or `max` as a share.
 fn quantile(name: &str) -> Option<f64> {
     match name {
         "max" => Some(1.0),
@@ -506,7 +506,8 @@ impl Figures {
         }
     }
 
-    /// Seconds, a share or a rate per second, as [`Objective::bound`]; NaN without samples.
+    /// Returns the figure as seconds, a share or a rate per second, like [`Objective::bound`]; NaN
+    /// without samples.
     pub fn of(&self, metric: Metric) -> f64 {
         let per_s = |count: u64| ratio(count as f64, self.window.as_secs_f64());
         match metric {

@@ -701,7 +701,7 @@ impl Recorder {
         }
     }
 
-    /// Events of an open conversation since the last query, up to `now`.
+    /// Records events of an open conversation since the last query, up to `now`.
     pub fn messages(&mut self, counts: &SocketCounts, time: Option<SocketTime>, now: Nanos) {
         let tally = &mut self.now.messages;
         tally.counts.merge(counts);
@@ -850,7 +850,8 @@ impl Recorder {
         full
     }
 
-    /// Lateness of the first issued call, of the warm-up or of the measured phase; `NEVER` before.
+    /// Returns the lateness of the first issued call, of the warm-up or of the measured phase;
+    /// `NEVER` before.
     pub fn first_late(&self) -> Nanos {
         self.first_late
     }

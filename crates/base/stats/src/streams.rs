@@ -93,7 +93,7 @@ impl TokenTally {
         self.in_window += other.in_window;
     }
 
-    /// Tokens of an event with content; 1 without a whole stream.
+    /// Returns the mean number of tokens of an event with content; 1 without a whole stream.
     pub fn of_event(&self) -> f64 {
         if self.events == 0 { 1.0 } else { self.output as f64 / self.events as f64 }
     }

@@ -491,7 +491,7 @@ fn doubtful(evidence: &Evidence<'_>, highest: f64) -> Option<(String, f64)> {
     Some((text, share))
 }
 
-/// Lateness above the bound that changes no objective's result: DEGRADED.
+/// Reports lateness above the bound that changes no objective's result: DEGRADED.
 fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
     let (text, figure) = doubtful(evidence, LAG_HIGHEST)?;
     let advice =

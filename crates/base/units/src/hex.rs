@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Bytes as hexadecimal digits, in lower case.
+/// Formats bytes as hexadecimal digits, in lower case.
 pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
     let mut text = String::with_capacity(bytes.len() * 2);

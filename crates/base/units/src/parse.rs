@@ -221,7 +221,7 @@ fn split_per(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Seconds in the unit after the stroke. Without one, `100` could be a number of calls.
+/// Parses the unit after the stroke, in seconds. Without one, `100` could be a number of calls.
 fn per_second(text: &str, unit: Option<&str>) -> Result<f64, ParseError> {
     Ok(match unit {
         Some("s" | "sec") => 1.0,

@@ -128,7 +128,7 @@ fn rounded(text: &str) -> f64 {
     text.parse().unwrap_or(0.0)
 }
 
-/// Commas between thousands of the whole part.
+/// Inserts commas between the thousands of the whole part.
 fn grouped(number: &str) -> String {
     let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));

@@ -155,7 +155,7 @@ impl CallbackState {
     }
 }
 
-/// A set of callbacks; the library copies it into each session that is made with it.
+/// Creates a set of callbacks; the library copies it into each session that is made with it.
 ///
 /// # Safety
 /// `callbacks` is a live object of the library.

@@ -601,7 +601,7 @@ impl Hand {
         }
     }
 
-    /// Frames for which there were no keys.
+    /// Sends frames for which there were no keys before.
     fn send_postponed(&mut self) {
         if self.speaks() {
             for frames in std::mem::take(&mut self.postponed) {

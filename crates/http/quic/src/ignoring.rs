@@ -84,7 +84,7 @@ impl IgnoredInput {
     }
 }
 
-/// The same server, but ignoring this input.
+/// Returns the same server, but ignoring this input.
 pub fn ignoring(inner: Arc<dyn ServerConfig>, to: IgnoredInput) -> Arc<dyn ServerConfig> {
     Arc::new(IgnoringConfig { inner, to })
 }

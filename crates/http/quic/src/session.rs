@@ -32,7 +32,7 @@ pub struct SessionWords {
     pub why: fn(&rustls::Error) -> String,
 }
 
-/// Handshakes with these settings: TLS 1.3 only (RFC 9001 section 4.2).
+/// Returns handshakes with these settings: TLS 1.3 only (RFC 9001 section 4.2).
 pub fn handshakes(config: Arc<ClientConfig>, words: SessionWords) -> Handshakes {
     Arc::new(TlsHandshakes { config, words })
 }

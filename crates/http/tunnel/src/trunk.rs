@@ -110,14 +110,14 @@ impl Trunk {
         self.settled
     }
 
-    /// Facts of the connection, with the retransmissions since the last call.
+    /// Returns the facts of the connection, with the retransmissions since the last call.
     pub(crate) fn new_facts(&mut self, facts: Option<SocketFacts>) -> Option<SocketFacts> {
         let SocketFacts { retransmits, rtt } = facts?;
         let before = std::mem::replace(&mut self.retransmits, retransmits);
         Some(SocketFacts { retransmits: retransmits.saturating_sub(before), rtt })
     }
 
-    /// Streams that may still be opened, of `most` in all.
+    /// Returns how many streams may still be opened, of `most` in all.
     pub(crate) fn room(&self, most: u32) -> u32 {
         let used = self.members.len() as u32 + self.admitted;
         self.session.capacity().min(most).saturating_sub(used)

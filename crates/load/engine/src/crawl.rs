@@ -212,7 +212,7 @@ impl Walk<'_> {
     }
 }
 
-/// Frames count both as parts of a page and as pages.
+/// Returns whether an element is a page inside a page: frames count as parts and as pages.
 fn is_embedded_page(element: &str) -> bool {
     matches!(element, "frame" | "iframe")
 }

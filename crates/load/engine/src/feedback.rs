@@ -623,7 +623,7 @@ impl Feedback {
         }
     }
 
-    /// The connection that carries the user's calls.
+    /// Returns the connection that carries the user's calls.
     #[inline]
     pub(crate) fn connection_of(&mut self, user: u32) -> Option<Slot> {
         self.people.user(user)?.conn
@@ -833,7 +833,7 @@ impl Feedback {
         }
     }
 
-    /// Observations of the guide since the last call.
+    /// Collects the observations of the guide since the last call.
     pub(crate) fn collect_remarks(&mut self, take: &mut dyn FnMut(Remark)) {
         if let Some(guided) = &mut self.guided {
             guided.collect_remarks(take);

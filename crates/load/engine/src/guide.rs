@@ -203,7 +203,7 @@ impl Guided {
         self.guide.secrets(user, add);
     }
 
-    /// Observations of the guide since the last call.
+    /// Collects the observations of the guide since the last call.
     pub(crate) fn collect_remarks(&mut self, take: &mut dyn FnMut(Remark)) {
         self.guide.report(take);
     }

@@ -84,7 +84,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// `received_max`: bytes received by this worker that end the run.
+    /// Creates the journal of a worker. `received_max`: bytes received by this worker that end the
+    /// run.
     pub(crate) fn new(setup: &Setup, received_max: u64) -> Journal {
         let window = (setup.measure_from(), setup.measure_until());
         let rows = setup.plan.measure.folds.table();
@@ -378,7 +379,7 @@ impl Journal {
         }
     }
 
-    /// Events on a WebSocket.
+    /// Counts events on a WebSocket.
     pub(crate) fn messages(&mut self, news: &SocketNews, now: Nanos) {
         self.recorder.messages(&news.counts, news.time, now);
     }

@@ -239,7 +239,7 @@ impl Pool {
         self.opens_this_turn
     }
 
-    /// Maximum number of calls on one connection.
+    /// Returns the maximum number of calls on one connection.
     #[inline]
     pub(crate) fn calls_max(&self) -> u32 {
         self.limits.calls
@@ -748,7 +748,7 @@ impl Pool {
     }
 }
 
-/// Working state for a connection.
+/// Returns the working state for a connection.
 #[inline(never)]
 #[expect(
     clippy::vec_box,

@@ -386,7 +386,7 @@ impl Setup {
         self.scripts[(id % self.scripts.len() as u64) as usize].len() as u32
     }
 
-    /// Maximum number of concurrent calls of a visit.
+    /// Returns the maximum number of concurrent calls of a visit.
     pub(crate) fn widest_group(&self) -> u32 {
         self.scripts.iter().flatten().map(|step| step.rest).max().unwrap_or(1)
     }
@@ -476,7 +476,7 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
     })
 }
 
-/// Settings that connections of HTTP/2 announce.
+/// Returns the settings that connections of HTTP/2 announce.
 pub fn http2_settings(plan: &Plan) -> http2::SessionSettings {
     let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
         plan.http2;

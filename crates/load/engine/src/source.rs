@@ -59,7 +59,7 @@ impl User {
         self.belongings.get_or_insert_default()
     }
 
-    /// Further connections.
+    /// Returns the further connections.
     pub(crate) fn more(&self) -> &[Slot] {
         self.belongings.as_ref().map_or(&[], |own| &own.more)
     }
@@ -182,7 +182,8 @@ struct Turns {
 }
 
 impl Turns {
-    /// `gap`: time between the starts of consecutive users of all workers.
+    /// Creates the users of a worker. `gap`: time between the starts of consecutive users of all
+    /// workers.
     fn new(setup: &Setup, worker: u32, users: u32, gap: Nanos) -> Turns {
         let most = setup.requests_max().map_or(u64::MAX, |total| setup.share(total, worker));
         let users = setup.share(u64::from(users), worker).min(most);
@@ -520,7 +521,7 @@ impl Source {
         self.session().is_some_and(|session| !session.visits.is_empty())
     }
 
-    /// Maximum number of concurrent calls of a visit's group.
+    /// Returns the maximum number of concurrent calls of a visit's group.
     pub(crate) fn parallel(&self) -> u32 {
         self.session().and_then(|session| session.parallel).unwrap_or(u32::MAX)
     }

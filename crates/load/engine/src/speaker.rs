@@ -152,8 +152,8 @@ macro_rules! each {
 }
 
 impl Speaker {
-    /// `keeps_heads`: the head of a complete response is available. `lenient`: deviations from
-    /// HTTP/1.x that are accepted.
+    /// Creates the speaker of a connection. `keeps_heads`: the head of a complete response is
+    /// available. `lenient`: deviations from HTTP/1.x that are accepted.
     pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Speaker {
         match protocol {
             Protocol::Http1(limits) => Speaker::Http1(Http1::new(keeps_heads, lenient, limits)),
@@ -175,8 +175,8 @@ impl Speaker {
         each!(self, protocol => protocol.start(out));
     }
 
-    /// Maximum number of outstanding calls, if the plan permits `depth`. It may change with
-    /// announcements of the peer; zero: no further call.
+    /// Returns the maximum number of outstanding calls, if the plan permits `depth`. It may change
+    /// with announcements of the peer; zero: no further call.
     #[inline]
     pub(crate) fn capacity(&self, depth: u32) -> u32 {
         each!(self, protocol => protocol.capacity(depth))

@@ -93,7 +93,7 @@ impl SpecwebLoad {
         std::mem::take(&mut self.posts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// URLs that reset and fetch the log of the POSTs, or `None` if there are no POSTs.
+    /// Returns the URLs that reset and fetch the log of the POSTs, or `None` if there are no POSTs.
     pub fn log_commands(&self) -> Option<[Url; 2]> {
         let (script, _) = self.scripts.as_ref()?;
         let command = |query: &str| {

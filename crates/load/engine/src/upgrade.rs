@@ -5,12 +5,12 @@ use websocket::handshake::ClientOffer;
 
 pub(crate) use workload::SOCKET_KEY_MARK as KEY_MARK;
 
-/// Fields that request the upgrade, with a key in place of the connection's.
+/// Returns the fields that request the upgrade, with a key in place of the connection's.
 pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {
     fields_of(&offer(plan), KEY_MARK)
 }
 
-/// Fields that request an upgrade with these offers.
+/// Returns the fields that request an upgrade with these offers.
 pub(crate) fn fields_of(offer: &ClientOffer, key: &str) -> Vec<(String, String)> {
     let mut bytes = Vec::new();
     offer.write_fields(key, &mut bytes);

@@ -189,7 +189,7 @@ impl DraftReader<'_> {
         }
     }
 
-    /// Thresholds become objectives.
+    /// Converts thresholds to objectives.
     fn ensure(&mut self, node: &TreeNode) {
         let mut rules: Vec<(&String, &TreeNode)> = Vec::new();
         for (key, inner) in node.map() {

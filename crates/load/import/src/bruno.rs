@@ -299,7 +299,7 @@ impl DraftReader<'_> {
         step.body = multipart(fields, uploads, block.line, &mut self.draft.left_out);
     }
 
-    /// Variables, assertions, scripts, tests.
+    /// Reads variables, assertions, scripts and tests.
     fn behavior(&mut self, block: &BruBlock<'_>, step: &mut DraftStep) {
         let whole = || block.lines.join("\n");
         match block.name {

@@ -171,7 +171,7 @@ impl DraftReader {
         parts
     }
 
-    /// Values; nested objects have keys joined by dots.
+    /// Reads the values of an environment; nested objects have keys joined by dots.
     fn environment(&mut self, data: Option<&TreeNode>) {
         fn flat(node: &TreeNode, name: &str, out: &mut Vec<(String, String, usize)>, depth: usize) {
             if let Some(value) = node.scalar() {

@@ -152,7 +152,7 @@ impl<'a> DraftReader<'a> {
         }
     }
 
-    /// Variables that the file defines.
+    /// Reads the variables that the file defines.
     fn define(&mut self, variables: &[(String, String, Node<'_, '_>)]) {
         for (name, value, node) in variables {
             let value = self.text(value, *node);

@@ -590,7 +590,7 @@ pub(crate) fn form(fields: Vec<(String, Text)>, step: &mut DraftStep) -> Body {
     Body::Text(text)
 }
 
-/// Fields and files of a form; a field's name is sent once.
+/// Reads the fields and files of a form; a field's name is sent once.
 pub(crate) fn multipart(
     fields: Vec<(String, Text)>,
     uploads: Vec<FormUpload>,

@@ -142,7 +142,7 @@ pub(crate) fn read_siege(text: &str, request: &ImportRequest<'_>) -> Result<Plan
     Ok(draft)
 }
 
-/// Lines of siege's urls.txt: `URL`, `URL POST data`, `URL POST <file`, `NAME=value`.
+/// Parses lines of siege's urls.txt: `URL`, `URL POST data`, `URL POST <file`, `NAME=value`.
 pub(crate) fn siege_targets(text: &str, request: &ImportRequest<'_>, draft: &mut PlanDraft) {
     let mut variables: Vec<(String, String)> = Vec::new();
     for (index, line) in text.lines().enumerate() {

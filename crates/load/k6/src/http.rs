@@ -166,7 +166,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     jars(native, context)
 }
 
-/// Cookie jars by number; 0 is the user's default jar.
+/// Provides the cookie jars by number; 0 is the user's default jar.
 fn jars<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
     native.set(
@@ -212,7 +212,7 @@ fn jars<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     jar_contents(native, context)
 }
 
-/// Functions that read and empty jars.
+/// Provides the functions that read and empty jars.
 fn jar_contents<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
     native.set(
@@ -664,7 +664,8 @@ impl SeenResponse {
         SeenResponse { sample, head, body, status, proto, error, code, is_challenge: false }
     }
 
-    /// Milliseconds: blocked, connecting, handshaking, sending, waiting, receiving.
+    /// Returns the phases in milliseconds: blocked, connecting, handshaking, sending, waiting,
+    /// receiving.
     fn timings(&self) -> [f64; 6] {
         let it = &self.sample;
         let millis = |from: Nanos, to: Nanos| {

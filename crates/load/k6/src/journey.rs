@@ -101,7 +101,7 @@ impl PlannedScript {
         self.home.as_ref()
     }
 
-    /// Servers named in the text, except for the first.
+    /// Returns the servers named in the text, except for the first.
     pub fn further_servers(&self) -> Vec<String> {
         let home = self.home.as_ref().map(Url::origin);
         let mut known = BTreeSet::new();

@@ -250,7 +250,7 @@ impl Trend {
         if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
     }
 
-    /// Percentiles, each in 0..=1, by linear interpolation between sorted values.
+    /// Returns percentiles, each in 0..=1, by linear interpolation between sorted values.
     pub fn percentiles(&self, shares: &[f64]) -> Vec<f64> {
         if self.count == 0 {
             return vec![0.0; shares.len()];
@@ -286,7 +286,7 @@ impl Trend {
     }
 }
 
-/// Buckets of values: logarithmic in either direction, 0 in the middle.
+/// Returns the bucket of a value: logarithmic in either direction, 0 in the middle.
 fn bucket(value: f64) -> i32 {
     // below a billionth a value counts as zero
     let size = ((value.abs() / 1e-9).max(1.0).ln() / BUCKET_RATIO.ln()).round() as i32;

@@ -228,7 +228,7 @@ fn unix_ms() -> f64 {
     since.map_or(0.0, |since| since.as_secs_f64() * 1e3)
 }
 
-/// Values, checks, groups, tags.
+/// Provides the functions for metrics: values, checks, groups, tags.
 fn metrics<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let own = || context.clone();
     let c = own();

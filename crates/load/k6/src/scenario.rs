@@ -181,7 +181,7 @@ impl Executor {
     }
 }
 
-/// Spans in which a user of row `row` (from 0) of a ramp runs iterations.
+/// Returns the spans in which a user of row `row` (from 0) of a ramp runs iterations.
 pub fn windows(start: u64, stages: &[RampStage], row: u64) -> Vec<(Nanos, Nanos)> {
     let number = (row + 1) as f64;
     let mut level = start as f64;
@@ -414,7 +414,7 @@ impl ScenarioProgress {
         UserTurn::Wait(later.unwrap_or(at).max(now) + Nanos::from_micros(1))
     }
 
-    /// Arrivals that were dropped until `now`, since the previous call.
+    /// Returns the number of arrivals that were dropped until `now`, since the previous call.
     pub fn take_dropped(&self, now: Nanos) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed) + self.count_untaken_arrivals(now)
     }

@@ -199,7 +199,7 @@ impl Director {
     }
 }
 
-/// Callbacks that the first thread's script defines.
+/// Returns the callbacks that the first thread's script defines.
 fn look(state: &LuaState) -> Result<Wants, ScriptTrouble> {
     let first = text(state)?;
     let requests = count::requests(&first).map_err(ScriptTrouble::Request)?;

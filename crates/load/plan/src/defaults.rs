@@ -6,7 +6,7 @@ use units::Nanos;
 use url::Url;
 
 impl Plan {
-    /// Settings of `run URL` without options: a closed loop of 10 users for 10 seconds.
+    /// Returns the settings of `run URL` without options: a closed loop of 10 users for 10 seconds.
     pub fn for_url(url: Url) -> Plan {
         Plan::for_targets(vec![TargetPlan::new(url)])
     }

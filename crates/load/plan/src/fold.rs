@@ -151,7 +151,7 @@ impl Folds {
         self.of_target.clone()
     }
 
-    /// Patterns that no target matches, or whose targets all match an earlier pattern.
+    /// Returns the patterns that no target matches, or whose targets all match an earlier pattern.
     pub fn unmatched(&self) -> impl Iterator<Item = &Fold> {
         let matched = |number: usize| self.rows.iter().any(|row| row.fold == Some(number));
         let numbered = self.patterns.iter().enumerate();

@@ -318,7 +318,7 @@ pub(crate) fn mask_content(content: &[u8], mask: &str) -> Vec<u8> {
     masked
 }
 
-/// The text with `mask` in place of the values whose names indicate a secret.
+/// Returns the text with `mask` in place of the values whose names indicate a secret.
 pub(crate) fn mask_named(text: &str, mask: &str) -> String {
     mask_ranges(text, named_values(text), mask)
 }

@@ -61,8 +61,8 @@ impl Plan {
         }
     }
 
-    /// Clients with separate paths: the number of users, at most [`wan::CLIENTS_MAX`]; for
-    /// arrivals, [`ARRIVING_CLIENTS`] in turn. 0 without such clients.
+    /// Returns the number of clients with separate paths: the number of users, at most
+    /// [`wan::CLIENTS_MAX`]; for arrivals, [`ARRIVING_CLIENTS`] in turn. 0 without such clients.
     pub fn client_count(&self) -> u32 {
         match (&self.connection.clients, &self.load) {
             (None, _) => 0,
@@ -318,7 +318,7 @@ impl HttpVersion {
         matches!(self, HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto)
     }
 
-    /// Name as printed in reports.
+    /// Returns the name as printed in reports.
     pub fn name(self) -> &'static str {
         match self {
             HttpVersion::Http10 => "HTTP/1.0",
@@ -615,7 +615,7 @@ impl Pace {
         }
     }
 
-    /// Number of calls that have fallen due by `span` after their session's start.
+    /// Returns the number of calls that have fallen due by `span` after their session's start.
     pub fn due_within(&self, span: Nanos) -> u64 {
         let rate = match self {
             Pace::Every(rate) => rate.0,
@@ -637,7 +637,7 @@ pub const RETRIES_MAX: u32 = 1_000;
 const START_SHARE_MAX: f64 = 0.1;
 
 impl SessionPlan {
-    /// Sessions of `calls` calls with think times between them.
+    /// Returns sessions of `calls` calls with think times between them.
     pub fn of(calls: u32, think: Think) -> SessionPlan {
         SessionPlan {
             calls,

@@ -426,7 +426,7 @@ pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
     Ok(SourcePrefix { network, bits })
 }
 
-/// Kinds of clients with their shares: `dsl:60%, 3g:40%`.
+/// Parses kinds of clients with their shares: `dsl:60%, 3g:40%`.
 ///
 /// # Errors
 /// Fails for an invalid part, shares whose sum is not 100 %, a trace that `traces` does not have,
@@ -468,7 +468,8 @@ pub fn show_migrate(when: Migrate) -> String {
     }
 }
 
-/// Bits per second: `320000`, `320k`, `2M`, with or without `bit/s`; `k` and `M` are powers of 1000.
+/// Parses bits per second: `320000`, `320k`, `2M`, with or without `bit/s`; `k` and `M` are powers
+/// of 1000.
 pub fn parse_bits(text: &str) -> Result<f64, ParseError> {
     let bad = |why: &str| bad(text, "a bit rate", why, "320k or 2Mbit/s");
     let number = text.trim();

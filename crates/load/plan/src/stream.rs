@@ -73,7 +73,7 @@ pub fn parse_streaming(text: &str) -> Result<Streaming, ParseError> {
 }
 
 impl Plan {
-    /// Event format of each target's response, by row; empty if there are no streams.
+    /// Returns the event format of each target's response, by row; empty if there are no streams.
     pub fn streams(&self) -> Vec<Option<Streaming>> {
         let steps = self.journeys.as_ref().map_or_else(Vec::new, |journeys| journeys.steps());
         let of_row = |row: usize| match steps.get(row).map(|step| step.stream) {

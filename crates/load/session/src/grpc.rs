@@ -177,7 +177,7 @@ fn repeated(body: Vec<u8>, count: Option<u32>) -> Result<Vec<u8>, Failure> {
     Ok(out)
 }
 
-/// Converters of the messages of a plan's steps.
+/// Returns the converters of the messages of a plan's steps.
 ///
 /// # Errors
 /// Fails for an unknown method, or a message without inserted values that does not fit.
@@ -246,7 +246,7 @@ impl MessageCodec for StepCodec {
     }
 }
 
-/// Makers of messages that contain the number of their call.
+/// Returns the makers of messages that contain the number of their call.
 ///
 /// # Errors
 /// Fails like [`codecs`].

@@ -82,7 +82,7 @@ impl Carrier {
     }
 }
 
-/// Windows that do not limit the transfer.
+/// Returns windows that do not limit the transfer.
 fn wide() -> Limits {
     let http2::SessionSettings { stream_window, connection_window, .. } =
         http2::SessionSettings::default();

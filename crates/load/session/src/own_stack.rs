@@ -189,7 +189,7 @@ fn ask(plan: &Plan, workers: u32) -> NetworkRequest {
     NetworkRequest { workers, seed: plan.seed, paths, prefix, batches, tcp, xdp }
 }
 
-/// Settings of a Linux client, changed by the plan's options.
+/// Returns the settings of a Linux client, changed by the plan's options.
 fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
     let usual = TcpSettings::default();
     let Some(traits) = traits else { return usual };

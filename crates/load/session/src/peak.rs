@@ -4,7 +4,8 @@ use plan::journey::{Journey, JourneyPart, JourneyPlan};
 use plan::{Arrivals, Load, Plan, SessionPlan};
 use units::Nanos;
 
-/// Maximum number of calls that fall due per second; for a trace, counted from its instants.
+/// Returns the maximum number of calls that fall due per second; for a trace, counted from its
+/// instants.
 pub(crate) fn peak(arrivals: &Arrivals) -> f64 {
     let Some(at) = &arrivals.at else { return arrivals.from.0.max(arrivals.to.0) };
     let (mut first, mut most) = (0, 0);
@@ -17,7 +18,7 @@ pub(crate) fn peak(arrivals: &Arrivals) -> f64 {
     most as f64
 }
 
-/// Number of calls of the longest session.
+/// Returns the number of calls of the longest session.
 fn session_calls(session: &SessionPlan) -> usize {
     let visit = |visit: &plan::Visit| visit.groups.iter().map(|group| group.targets.len()).sum();
     let visits = session.visits.iter().map(visit).max();
@@ -55,7 +56,7 @@ fn rounds(parts: &[JourneyPart]) -> f64 {
     parts.iter().map(made).sum()
 }
 
-/// Number of calls of the longest iteration among the journeys that are used.
+/// Returns the number of calls of the longest iteration among the journeys that are used.
 fn journey_calls(plan: &JourneyPlan) -> Result<f64, RateUnknown> {
     let calls = |journey: &Journey| {
         if journey.script.is_some() {

@@ -131,7 +131,7 @@ fn failure(trouble: StartTrouble) -> Failure {
     }
 }
 
-/// Contents of a script's table `wrk`: the request as in the plan.
+/// Returns the contents of a script's table `wrk`: the request as in the plan.
 fn job(plan: &Plan, aside: bool) -> Option<ScriptJob> {
     let script = plan.script.as_ref()?;
     let url = &plan.targets.first()?.url;

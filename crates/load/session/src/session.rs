@@ -356,7 +356,7 @@ impl Session {
         self.fit.placement.workers
     }
 
-    /// Values that the setup of journeys captured.
+    /// Returns the values that the setup of journeys captured.
     pub fn captured(&self) -> &BTreeMap<String, String> {
         &self.captured.values
     }

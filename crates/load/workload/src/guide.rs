@@ -158,7 +158,8 @@ pub trait Guides: std::fmt::Debug {
     /// Creates the guide of the users of one worker.
     fn guide(&self) -> Box<dyn Guide>;
 
-    /// Rules for the addresses of the servers that the guides use; `None` means the plan's.
+    /// Returns the rules for the addresses of the servers that the guides use; `None` means the
+    /// plan's.
     fn address_rules(&self) -> Option<Arc<dyn AddressRules>> {
         None
     }

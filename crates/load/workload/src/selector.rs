@@ -275,7 +275,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Compounds with their relations, up to a comma or the end.
+    /// Parses compounds with their relations, up to a comma or the end.
     fn complex(&mut self) -> Result<Vec<(Relation, Compound)>, String> {
         let mut parts = Vec::new();
         let mut relation = Relation::Inside;

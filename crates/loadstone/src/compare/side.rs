@@ -141,7 +141,7 @@ impl<'a> Side<'a> {
         died.map_or(Ok(()), |text| Err(Failure { code: Code::Invalid, text }))
     }
 
-    /// Servers started so far, for a practice or a run.
+    /// Returns the number of servers started so far, for a practice or a run.
     pub(super) fn started(&self) -> u32 {
         u32::try_from(self.started).unwrap_or(u32::MAX)
     }

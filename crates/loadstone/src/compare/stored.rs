@@ -48,7 +48,7 @@ fn load(store: &Store, names: &[String]) -> Result<Vec<RunRecord>, Failure> {
     names.iter().map(one).collect()
 }
 
-/// Cautions of every run compared with the first.
+/// Compares every run with the first; returns cautions.
 fn differences(runs: &[Vec<RunRecord>]) -> Vec<String> {
     let mut all = runs.iter().flatten();
     let Some(first) = all.next() else { return Vec::new() };

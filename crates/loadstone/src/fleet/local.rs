@@ -151,7 +151,7 @@ pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
 
 const MANAGER: &str = "manager.creds";
 
-/// Owners of the credentials in a directory.
+/// Returns the owners of the credentials in a directory.
 fn granted(dir: &Path) -> Result<Vec<Grant>, Failure> {
     let read = std::fs::read_dir(dir).with_context(|| dir.display().to_string())?;
     let mut paths: Vec<PathBuf> = read.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -102,7 +102,7 @@ pub(super) fn steps_comment(target: &RampTarget) -> String {
     text
 }
 
-/// Words in lines of at most [`COLUMNS`], each after a mark.
+/// Wraps words into lines of at most [`COLUMNS`], each after a mark.
 fn wrapped<'a>(mark: &str, words: impl Iterator<Item = &'a str>) -> String {
     let mut lines = vec![mark.to_owned()];
     for word in words {

@@ -188,7 +188,7 @@ impl Lane {
         ))
     }
 
-    /// Seconds until the target was idle; `None` if the step must not run.
+    /// Waits until the target is idle and returns the seconds; `None` if the step must not run.
     fn settle(
         &mut self,
         planned: &PlannedStep,

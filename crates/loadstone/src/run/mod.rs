@@ -33,7 +33,7 @@ struct RunObservers {
 }
 
 impl RunObservers {
-    /// Watchers of run number `repeat`, counted from 0.
+    /// Creates the watchers of run number `repeat`, counted from 0.
     fn watch(
         &self,
         setup: &engine::Setup,

@@ -78,7 +78,7 @@ fn findings(count: u64) -> String {
 }
 
 impl Progress {
-    /// `spans`: usual duration of each case, by id.
+    /// Creates the progress display. `spans`: usual duration of each case, by id.
     pub(super) fn new(quiet: bool, spans: Vec<(String, Nanos)>) -> Progress {
         let cases = spans.len();
         let all = spans.iter().fold(Nanos::ZERO, |sum, (_, span)| sum + *span);

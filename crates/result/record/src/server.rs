@@ -450,7 +450,7 @@ fn not_reached(run: &Inputs<'_>) -> String {
     }
 }
 
-/// Statuses that a plan counts as failures.
+/// Returns the statuses that a plan counts as failures.
 fn wrong_statuses(run: &Inputs<'_>) -> Vec<(u16, u64)> {
     let ranges = &run.plan.expect.status;
     let expected = |status: u16| match ranges.is_empty() {

@@ -180,7 +180,7 @@ impl SurveyedServer {
 }
 
 impl SurveyRecord {
-    /// Servers, counted by their software.
+    /// Creates the record, with the servers counted by their software.
     pub fn of(kind: SurveyKind, servers: Vec<SurveyedServer>) -> SurveyRecord {
         let found: Vec<Software> = servers.iter().filter_map(SurveyedServer::found).collect();
         let row = |one: torture::survey::SoftwareCount| SoftwareRow {

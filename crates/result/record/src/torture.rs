@@ -250,7 +250,8 @@ impl TortureRecord {
         self.cases.iter().any(|case| case.fails(self.fail_on))
     }
 
-    /// Cases that count against the server, the worst first: findings that are not waived.
+    /// Returns the cases that count against the server, the worst first: findings that are not
+    /// waived.
     pub fn counted_findings(&self) -> Vec<&CaseRecord> {
         let mut all: Vec<&CaseRecord> = self.cases.iter().filter(|case| case.counts()).collect();
         all.sort_by_key(|case| std::cmp::Reverse((case.severity, case.outcome)));

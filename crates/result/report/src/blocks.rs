@@ -97,7 +97,7 @@ pub(crate) fn headed(verdict: &VerdictRecord, objectives: &[SloRecord], name: &s
     format!("{mark} {}{missed}: {}", verdict.state.id(), printable(name, 200))
 }
 
-/// Bottlenecks of the server, the most certain first; nothing without findings.
+/// Returns the bottlenecks of the server, the most certain first; nothing without findings.
 pub(crate) fn findings(all: &[Finding]) -> Vec<Block> {
     if all.is_empty() {
         return Vec::new();

@@ -141,7 +141,7 @@ fn bounds(document: &mut Document, report: &CompareRecord) {
     document.add(Forms::PAGE, [placed("bounds", "Bounds"), Block::Table(table)]);
 }
 
-/// Measurements of each side, and their order.
+/// Renders the measurements of each side, and their order.
 fn sides(document: &mut Document, report: &CompareRecord) {
     let mut lines = vec![Block::Gap];
     let mut add = |lead: &str, text: String| lines.push(with_lead(lead, Voice::Plain, text));

@@ -115,7 +115,7 @@ pub(crate) fn statuses(report: &RunRecord) -> String {
     seen.collect::<Vec<_>>().join(", ")
 }
 
-/// POSTs compared with the server's log, if there are any.
+/// Returns the POSTs compared with the server's log, if there are any.
 pub(crate) fn posts(report: &RunRecord) -> Option<&PostsRecord> {
     report.bodies.specweb99.as_ref()?.posts.as_ref()
 }
@@ -162,7 +162,7 @@ pub(crate) fn of_client(report: &RunRecord) -> impl Iterator<Item = (&'static st
     std::iter::once(("Client", client(report))).chain(dummy(report).map(|text| ("", text)))
 }
 
-/// Failures by blamed party: `server 12, path 3`; empty without failures.
+/// Returns the failures by blamed party: `server 12, path 3`; empty without failures.
 pub(crate) fn blames(report: &RunRecord) -> String {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for failure in &report.failures {
@@ -173,7 +173,7 @@ pub(crate) fn blames(report: &RunRecord) -> String {
     parts.join(", ")
 }
 
-/// Resources used by the server, and which of them was exhausted.
+/// Describes the resources used by the server, and which of them was exhausted.
 pub(crate) fn server(sut: &sample::SutSeries) -> String {
     let mut text = words::printable(&sut.name, 100);
     let rows: Vec<&sample::SutRow> = sut.measured().collect();

@@ -234,7 +234,7 @@ fn requests(document: &mut Document, report: &RunRecord) {
     }
 }
 
-/// Resources of their machines used by the server, if it was watched, and by the client.
+/// Renders the resources of their machines that the server, if it was watched, and the client used.
 fn resources(document: &mut Document, report: &RunRecord, along: Option<&Along>) {
     if let Some(sut) = report.sut.as_ref().map(SutRecord::series) {
         let text = words::sentence(&facts::server(&sut));

@@ -154,7 +154,7 @@ impl StoreError {
         }
     }
 
-    /// SQLite's error about the store at `path`.
+    /// Returns SQLite's error about the store at `path`.
     pub(crate) fn of(path: &Path, error: &rusqlite::Error) -> StoreError {
         let path = path.to_owned();
         let why = error.to_string();

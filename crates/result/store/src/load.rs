@@ -215,7 +215,7 @@ impl Store {
         read.map_err(|damage| self.damaged(&id, damage))
     }
 
-    /// Trials of a part in their order, each with its position and body.
+    /// Returns the trials of a part in their order, each with its position and body.
     fn trials(&self, id: &RunId, part: &str) -> Result<Vec<(i64, usize, String)>, StoreError> {
         let rows = self
             .connection

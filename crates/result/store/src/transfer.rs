@@ -219,7 +219,7 @@ impl Way {
         Ok(())
     }
 
-    /// Causes and findings of a trial, or of the result itself.
+    /// Copies the causes and findings of a trial, or of the result itself.
     fn copy_lists(
         self,
         connection: &Connection,

@@ -60,7 +60,7 @@ pub fn online_cores() -> Vec<u32> {
     if named.is_empty() { counted_cores() } else { named }
 }
 
-/// Cores that the calling thread may run on.
+/// Returns the cores that the calling thread may run on.
 pub fn affinity() -> Vec<u32> {
     let allowed = system::affinity();
     if allowed.is_empty() { online_cores() } else { allowed }

@@ -87,7 +87,7 @@ struct CensusInterval {
 }
 
 impl CensusInterval {
-    /// Ticks spent as a mean number of cores.
+    /// Converts ticks to a mean number of cores.
     fn as_cores(self, ticks: u64) -> f64 {
         ticks as f64 / self.ticks_per_s as f64 / self.elapsed.as_secs_f64()
     }
@@ -163,7 +163,8 @@ fn family(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> BTreeSet<u32> {
     found
 }
 
-/// Ticks that the known processes spent between the two, including children that ended.
+/// Returns the number of ticks that the known processes spent between the two, including children
+/// that ended.
 fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
     let sum = |process: &Process| process.ticks.saturating_add(process.waited);
     let mut spent = 0u64;

@@ -43,7 +43,7 @@ impl Totals {
     }
 }
 
-/// /proc/stat.
+/// Parses /proc/stat.
 pub fn totals(text: &str) -> Option<Totals> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let mut fields = line.split_ascii_whitespace().map(|field| field.parse().ok());
@@ -85,8 +85,8 @@ impl Process {
     }
 }
 
-/// Scheduling of a thread, from its stat file, if not the default: `SCHED_RR 1` (policy and
-/// real-time priority, 1..=99), `SCHED_BATCH`. `None` for the default.
+/// Parses the scheduling of a thread, from its stat file, if not the default: `SCHED_RR 1` (policy
+/// and real-time priority, 1..=99), `SCHED_BATCH`. `None` for the default.
 pub fn scheduling(text: &str) -> Option<String> {
     // fields 40 and 41 of proc_pid_stat(5); the first one after the name is number 3
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().skip(40 - 3);
@@ -101,7 +101,8 @@ pub fn scheduling(text: &str) -> Option<String> {
     })
 }
 
-/// /proc/PID/stat. The name may hold anything, parentheses and spaces too, so the last `)` counts.
+/// Parses /proc/PID/stat. The name may hold anything, parentheses and spaces too, so the last `)`
+/// counts.
 pub fn process(text: &str) -> Option<Process> {
     let (open, close) = (text.find('(')?, text.rfind(')')?);
     let name = text.get(open + 1..close)?.to_owned();
@@ -140,7 +141,7 @@ pub fn memory(meminfo: &str) -> Option<u64> {
     kib.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// CPU model in /proc/cpuinfo; the key depends on the architecture.
+/// Returns the CPU model in /proc/cpuinfo; the key depends on the architecture.
 pub fn cpu_model(cpuinfo: &str) -> Option<&str> {
     let keys = ["model name", "cpu model", "Model", "Hardware", "uarch", "cpu"];
     keys.iter().find_map(|key| value(cpuinfo, key)).filter(|model| !model.is_empty())
@@ -152,7 +153,7 @@ pub fn virtual_machine(cpuinfo: &str) -> bool {
         .is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// ip_local_port_range: first and last.
+/// Parses ip_local_port_range: first and last.
 pub fn port_range(text: &str) -> Option<(u16, u16)> {
     let mut fields = text.split_ascii_whitespace().map(|field| field.parse().ok());
     match (fields.next()??, fields.next()??) {
@@ -168,7 +169,7 @@ pub struct Listening {
     pub inode: u64,
 }
 
-/// /proc/net/tcp or tcp6: the lines in state LISTEN.
+/// Parses /proc/net/tcp or tcp6: the lines in state LISTEN.
 pub fn listening(table: &str) -> Vec<Listening> {
     table.lines().filter_map(listening_line).collect()
 }
@@ -220,7 +221,8 @@ const STATES: [&str; 12] = [
 ];
 const LISTENS: &str = "listen";
 
-/// /proc/net/tcp or tcp6: the states of the sockets with this local port, without listening ones.
+/// Parses /proc/net/tcp or tcp6: the states of the sockets with this local port, without listening
+/// ones.
 pub fn states(table: &str, port: u16) -> impl Iterator<Item = &'static str> {
     table.lines().filter_map(move |line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
@@ -231,7 +233,7 @@ pub fn states(table: &str, port: u16) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Words of 32 bits, each printed as a number in native byte order.
+/// Parses words of 32 bits, each printed as a number in native byte order.
 fn hex_address(text: &str) -> Option<IpAddr> {
     let word = |at: usize| {
         let digits = text.get(at..at + 8)?;
@@ -250,7 +252,7 @@ fn hex_address(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// /proc/net/unix: inodes of the sockets that listen on `path`.
+/// Parses /proc/net/unix: inodes of the sockets that listen on `path`.
 pub fn listening_unix(table: &str, path: &str) -> Vec<u64> {
     // __SO_ACCEPTCON
     const ACCEPTS: u32 = 1 << 16;

@@ -5,8 +5,8 @@ use std::path::{Component, Path};
 /// Usual locations of control groups: version 2, or a folder for each hierarchy of version 1.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The CPU time that a process's control groups allow it, in cores, to three decimals. `None` means
-/// no bound, or none that is visible from here.
+/// Returns the CPU time that a process's control groups allow it, in cores, to three decimals.
+/// `None` means no bound, or none that is visible from here.
 pub(crate) fn cpu_quota(pid: u32) -> Option<f64> {
     let groups = std::fs::read(format!("/proc/{pid}/cgroup")).ok()?;
     least(Path::new(ROOT), &String::from_utf8_lossy(&groups))
@@ -46,7 +46,7 @@ fn of_group(group: &Path) -> Option<f64> {
     }
 }
 
-/// cpu.max: `200000 100000`, µs of CPU time in as many of time, or `max 100000`.
+/// Parses cpu.max: `200000 100000`, µs of CPU time in as many of time, or `max 100000`.
 fn cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     in_cores(quota, period)

@@ -82,8 +82,8 @@ impl std::error::Error for ResolveError {}
 /// The longest that [`resolve`] waits.
 pub const RESOLVE_MAX: Nanos = Nanos::from_secs(5);
 
-/// Addresses of `host` (a name, or an address with or without brackets) and how long the look-up
-/// took. At least one address, each once, in the resolver's order.
+/// Resolves `host`, a name, or an address with or without brackets. Returns its addresses, at least
+/// one and each once, in the resolver's order, and how long the look-up took.
 ///
 /// # Errors
 /// Fails for unknown names, names without an address of that family, and without an answer within
@@ -96,8 +96,8 @@ pub fn resolve(
     resolve_within(RESOLVE_MAX, host, port, family)
 }
 
-/// [`resolve`] with a custom bound. The system's resolver cannot be stopped: after the bound, its
-/// thread continues until it gives up.
+/// Like [`resolve`], with a custom bound. The system's resolver cannot be stopped: after the bound,
+/// its thread continues until it gives up.
 ///
 /// # Errors
 /// Fails like [`resolve`].
@@ -120,7 +120,8 @@ pub fn resolve_within(
     Ok((choose(found, host, family)?, took))
 }
 
-/// Interface index for an IPv6 zone, given by name or number; `None` if no interface has that name.
+/// Returns the interface index for an IPv6 zone, given by name or number; `None` if no interface
+/// has that name.
 pub fn interface_index(zone: &str) -> Option<u32> {
     if let Ok(number) = zone.parse() {
         return Some(number);

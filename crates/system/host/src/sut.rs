@@ -150,8 +150,8 @@ fn newest_number(loadavg: &str) -> Option<u32> {
     number.filter(|number| *number > 0)
 }
 
-/// Cores that a process may use: its affinity, or the CPU quota of its control groups if that is
-/// less. 0 if unknown.
+/// Returns the cores that a process may use: its affinity, or the CPU quota of its control groups
+/// if that is less. 0 if unknown.
 fn usable_cores(pid: u32) -> f64 {
     let cores = crate::cores_of(pid).len() as f64;
     quota::cpu_quota(pid).map_or(cores, |quota| quota.min(cores))
@@ -184,7 +184,7 @@ impl SwitchCount {
     }
 }
 
-/// Totals of these processes, without context switches.
+/// Returns the totals of these processes, without context switches.
 pub(crate) fn figures(pids: &[u32]) -> SutReading {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
     let page = rustix::param::page_size() as u64;
@@ -257,7 +257,8 @@ pub(crate) fn family(root: u32) -> Vec<u32> {
     }
 }
 
-/// Context switches of the threads of these processes, of as many as are read.
+/// Returns the context switches of the threads of these processes, up to the maximum number of
+/// threads read.
 fn switch_counts(pids: &[u32]) -> BTreeMap<(u32, u32), u64> {
     let threads = pids.iter().flat_map(|pid| tasks(*pid).map(move |task| (*pid, task)));
     let counted = threads.filter_map(|(pid, task)| {
@@ -267,13 +268,13 @@ fn switch_counts(pids: &[u32]) -> BTreeMap<(u32, u32), u64> {
     counted.take(THREADS_MAX).collect()
 }
 
-/// Both kinds of context switches of /proc/PID/task/TID/status.
+/// Parses both kinds of context switches in /proc/PID/task/TID/status.
 fn context_switches(status: &str) -> u64 {
     let keys = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
     keys.iter().filter_map(|key| proc::value(status, key)?.parse::<u64>().ok()).sum()
 }
 
-/// Resident pages of /proc/PID/statm.
+/// Parses the resident pages of /proc/PID/statm.
 fn resident(statm: &str) -> Option<u64> {
     statm.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -18,7 +18,7 @@ const RECORDS_MAX: usize = 64;
 const UDP_MAX: usize = 4_096;
 const PORT: u16 = 53;
 
-/// TXT records of a name, the strings of each concatenated; none is not an error.
+/// Returns the TXT records of a name, the strings of each concatenated; none is not an error.
 ///
 /// # Errors
 /// Fails with the name servers' error, or if none of them answered.
@@ -29,7 +29,7 @@ pub fn txt(name: &str) -> Result<Vec<Vec<u8>>, String> {
     txt_from(name, &servers)
 }
 
-/// [`txt`] from name servers chosen by the caller.
+/// Like [`txt`], from name servers chosen by the caller.
 ///
 /// # Errors
 /// Fails like [`txt`].

@@ -155,7 +155,8 @@ pub(crate) fn loopback(addresses: &[(Ipv4Addr, Ipv4Addr)]) -> Result<(), PathTro
     set_up().map_err(PathTrouble::other("cannot set up the loopback of a network namespace"))
 }
 
-/// Settings of a new namespace for load tests: enough ports, and queues that are not the limit.
+/// Applies the settings of a new namespace for load tests: enough ports, and queues that are not
+/// the limit.
 pub(crate) fn widen() {
     for (name, value) in [
         ("ipv4/ip_local_port_range", "1024 65535"),
@@ -180,8 +181,8 @@ fn socket() -> io::Result<File> {
     Ok(File::from(OwnedFd::from(socket)))
 }
 
-/// Packets that the device dropped because its queue to the forwarder was full, in the calling
-/// thread's namespace.
+/// Returns the number of packets that the device dropped because its queue to the forwarder was
+/// full, in the calling thread's namespace.
 pub(crate) fn dropped(name: &str) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let row = table.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));

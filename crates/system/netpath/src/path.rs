@@ -185,7 +185,7 @@ impl PathLock {
     }
 }
 
-/// Destinations and masks of /proc/net/route.
+/// Parses the destinations and masks of /proc/net/route.
 fn routes(table: &str) -> Vec<(u32, u32)> {
     named_routes(table).into_iter().map(|(_, to, mask)| (to, mask)).collect()
 }
@@ -291,7 +291,7 @@ fn local(trie: &str, network: u32, mask: u32) -> Option<String> {
     Some(format!("{address} is an address of this host"))
 }
 
-/// Addresses of this host, by lines like `|-- 127.0.0.1` followed by `/32 host LOCAL`.
+/// Parses the addresses of this host, by lines like `|-- 127.0.0.1` followed by `/32 host LOCAL`.
 fn local_addresses(trie: &str) -> Vec<Ipv4Addr> {
     let (mut latest, mut addresses) = (None, Vec::new());
     for line in trie.lines() {
@@ -392,7 +392,7 @@ impl NetPath {
         Ok(facts)
     }
 
-    /// Packets dropped in the queues of the devices since the last call.
+    /// Returns the packets dropped in the queues of the devices since the last call.
     fn dropped_since(&self) -> Result<u64, PathTrouble> {
         let [near, far] = &self.devices;
         let sum = self.near.within(|| Ok(device::dropped(near)))?

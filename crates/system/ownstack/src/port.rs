@@ -99,8 +99,8 @@ impl PacketPort {
         PacketPort::of(PortSource::Tun(TunQueue::new(queue, None)))
     }
 
-    /// Packets in batches, by io_uring, for the calling thread only; `always`, or only while many
-    /// arrive together.
+    /// Creates a port that sends packets in batches, by io_uring, for the calling thread only;
+    /// `always`, or only while many arrive together.
     ///
     /// # Errors
     /// Fails if the kernel has no io_uring, or does not permit it.
@@ -111,7 +111,7 @@ impl PacketPort {
         Ok(PacketPort::of(PortSource::Tun(tun)))
     }
 
-    /// Packets through AF_XDP.
+    /// Creates a port for packets through AF_XDP.
     pub(crate) fn by_xdp(mut link: LentLink) -> PacketPort {
         // earlier losses do not belong to this run
         link.link().losses();

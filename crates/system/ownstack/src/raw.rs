@@ -47,7 +47,7 @@ impl RawLink {
         (first, later(first, self.addresses() - 1))
     }
 
-    /// Packets that the device did not accept.
+    /// Returns the number of packets that the device did not accept.
     pub fn refused(&self) -> u64 {
         self.refused
     }

@@ -85,7 +85,7 @@ impl fmt::Display for NetworkTrouble {
 impl std::error::Error for NetworkTrouble {}
 
 impl Handover {
-    /// Capabilities of TUN devices here.
+    /// Returns the capabilities of TUN devices here.
     fn of(ask: &NetworkRequest) -> Handover {
         // on a link each packet has its own times
         if ask.batches == BatchUse::Never || ask.paths.is_some() {
@@ -343,8 +343,8 @@ impl OwnNetwork {
         Ok(OwnStack::new(stack, port, links, (self.clone(), id), spin))
     }
 
-    /// Packets for worker `id` dropped because the queue of its TUN device was full, since the
-    /// device was created.
+    /// Returns the number of packets for worker `id` dropped because the queue of its TUN device
+    /// was full, since the device was created.
     pub(crate) fn dropped(&self, id: u32) -> u64 {
         match &self.ground.devices {
             Devices::Tun(devices) => devices.get(id as usize).map_or(0, PacketDevice::dropped),
@@ -393,7 +393,8 @@ impl OwnNetwork {
         }
     }
 
-    /// Counters of the workers that finished since the last call: of TCP, and of the paths.
+    /// Returns the counters of the workers that finished since the last call: of TCP, and of the
+    /// paths.
     pub fn facts(&self) -> (StackFacts, Option<PathFacts>) {
         let reported = std::mem::take(&mut *self.lock());
         let carried = reported.carried.zip(self.ask.paths.as_ref());

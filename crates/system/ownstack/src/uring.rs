@@ -118,7 +118,7 @@ impl PacketRing {
         self.gone
     }
 
-    /// Packets that the device did not accept since the last call.
+    /// Returns the number of packets that the device did not accept since the last call.
     pub(crate) fn refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }

@@ -19,7 +19,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) && trimmed != "1" { Ok(share) } else { Err(wrong()) }
 }
 
-/// Bits per second: `640k`, `5M`, `1G`, `2.5Mbit/s`; decimal prefixes, as for link rates.
+/// Parses bits per second: `640k`, `5M`, `1G`, `2.5Mbit/s`; decimal prefixes, as for link rates.
 pub(crate) fn bits(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| {
         format!("{} is not a bit rate: {why}; write one like 640k, 5M or 1G (bit/s)", quoted(text))

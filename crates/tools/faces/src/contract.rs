@@ -61,7 +61,7 @@ pub trait Files {
         Err(SystemError { number: 9, text: "Bad file descriptor".to_owned() })
     }
 
-    /// Cores of this machine.
+    /// Returns the number of cores of this machine.
     fn cores(&self) -> u64 {
         1
     }

@@ -141,7 +141,7 @@ impl NatsServer {
         self.child.id()
     }
 
-    /// Address for clients.
+    /// Returns the address for clients.
     pub fn url(&self) -> String {
         let scheme = if self.options.tls.is_some() { "tls" } else { "nats" };
         match self.options.listen {

@@ -34,12 +34,12 @@ impl Subjects {
         format!("{}.rows.{agent}", self.prefix)
     }
 
-    /// Observations of a watch of the target's machine.
+    /// Returns the subject for observations of a watch of the target's machine.
     pub fn target(&self, watch: &str) -> String {
         format!("{}.sut.{watch}", self.prefix)
     }
 
-    /// Subjects of an operator's questions, and of the answers to one operator.
+    /// Returns the subject for an operator's questions, and for the answers to one operator.
     pub fn control(&self) -> String {
         format!("{}.ctl", self.prefix)
     }

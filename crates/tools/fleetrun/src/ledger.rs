@@ -32,7 +32,8 @@ fn before(at: Nanos) -> Nanos {
 }
 
 impl OwedPart {
-    /// Arrivals of the measured phase and of the warm-up that are due at or before `until`.
+    /// Returns the numbers of arrivals of the measured phase and of the warm-up that are due at or
+    /// before `until`.
     fn due(&self, owed: &Owed, until: Nanos) -> (u64, u64) {
         let last = until.min(before(self.until));
         if last < self.from {

@@ -162,7 +162,8 @@ impl Merge {
         self.collector.finish(signals::caught() > 0 || cut_short)
     }
 
-    /// Length of the measured phase by the plan, in seconds; infinite where a count ends it.
+    /// Returns the length of the measured phase by the plan, in seconds; infinite where a count
+    /// ends it.
     pub(crate) fn span(&self) -> f64 {
         let (from, until) = (self.setup.measure_from(), self.setup.measure_until());
         if until == Nanos::NEVER { f64::INFINITY } else { (until - from).as_secs_f64() }

@@ -205,7 +205,7 @@ impl Wire {
         self.adopted
     }
 
-    /// Minimum time between now and the start of a step.
+    /// Returns the minimum time between now and the start of a step.
     pub(crate) fn lead(&self) -> Nanos {
         self.with(|manager| manager.lead())
     }

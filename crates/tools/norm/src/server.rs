@@ -213,7 +213,7 @@ impl NormServer {
         self.address
     }
 
-    /// Counters so far.
+    /// Returns the counters so far.
     pub fn served(&self) -> Served {
         let counters = &self.shared.counters;
         Served {

@@ -163,7 +163,7 @@ impl Visit {
         }
     }
 
-    /// Measurements known at the end of a chunked response, for its trailer.
+    /// Returns the measurements known at the end of a chunked response, for its trailer.
     pub(crate) fn late_field(&self) -> Option<String> {
         let begun = self.begun.get();
         let mut field = String::new();

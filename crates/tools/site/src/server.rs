@@ -151,7 +151,7 @@ impl Site {
         served
     }
 
-    /// Lateness of its responses relative to their due instants so far.
+    /// Returns the lateness of its responses relative to their due instants so far.
     pub fn lateness(&self) -> Lateness {
         self.lateness.read()
     }

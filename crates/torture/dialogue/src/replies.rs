@@ -91,7 +91,8 @@ enum ReadState {
 }
 
 impl Replies {
-    /// `methods`: request methods in order; the last one applies to all further requests.
+    /// Creates a parser of replies. `methods`: request methods in order; the last one applies to
+    /// all further requests.
     pub fn new(methods: &[String]) -> Replies {
         Replies {
             buffer: Vec::new(),

@@ -251,7 +251,7 @@ impl FaultyServer {
         self.acts.retain(|_, (owner, _)| *owner != id);
     }
 
-    /// Restarts: open requests are completed first, unless a switch prevents it.
+    /// Restarts the server: open requests are completed first, unless a switch prevents it.
     pub fn restart(&mut self, at: Nanos) {
         if self.has(Defect::LosesInFlight) {
             return self.die(at);

@@ -107,7 +107,7 @@ impl Interval {
     }
 }
 
-/// Nearest rank of sorted times.
+/// Returns the quantile of sorted times by the nearest rank.
 pub fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()

@@ -67,7 +67,7 @@ impl FuzzPlace {
         ("aborts", FuzzPlace::Aborts),
     ];
 
-    /// Executions at once, if the place needs several.
+    /// Returns the number of concurrent executions, if the place needs several.
     pub fn together(self) -> Option<usize> {
         (self == FuzzPlace::Aborts).then_some(ABORTS_AT_ONCE)
     }

@@ -28,7 +28,7 @@ pub(super) fn of(blocks: &[Block], resamples: u32, stream: &mut Stream) -> (f64,
     (found[cut], found[resamples - 1 - cut])
 }
 
-/// The share of resamples cut off at either end.
+/// Returns the share of resamples cut off at either end.
 fn tail(blocks: &[Block]) -> f64 {
     let (freedom, n) = match blocks {
         [only] => {

@@ -132,7 +132,7 @@ impl Search {
         self.tried.push((trial, end));
     }
 
-    /// Trials at this level that the client limited.
+    /// Returns the number of trials at this level that the client limited.
     fn limited_at(&self, level: f64) -> usize {
         let limited = |(trial, end): &&(Trial, TrialEnd)| {
             *end == TrialEnd::ClientLimited && same(trial.level, level)
@@ -147,7 +147,7 @@ impl Search {
         once.then_some(*trial)
     }
 
-    /// Trials so far.
+    /// Returns the number of trials so far.
     pub fn trials(&self) -> usize {
         self.tried.len()
     }

@@ -184,7 +184,7 @@ impl<'a> Evidence<'a> {
 /// Minimum number of completions for any conclusion.
 pub const COMPLETIONS_MIN: u64 = 20;
 
-/// Bottlenecks of the server, the most certain first; empty without findings.
+/// Returns the bottlenecks of the server, the most certain first; empty without findings.
 pub fn of_run(evidence: &Evidence<'_>) -> Vec<Diagnosis> {
     let view = View::new(evidence);
     let found = RULES.iter().filter_map(|rule| {

@@ -3,7 +3,7 @@
 use crate::Hist;
 use units::Nanos;
 
-/// Recordings above `low`, up to `high`.
+/// Returns the number of recordings above `low`, up to `high`.
 pub(crate) fn between(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
     hist.count_at_or_below(high).saturating_sub(hist.count_at_or_below(low))
 }

@@ -148,7 +148,7 @@ impl BucketCounts {
         Some((ends(first).0, ends(last).1))
     }
 
-    /// Recordings in the buckets up to that of `value`.
+    /// Returns the number of recordings in the buckets up to that of `value`.
     pub(super) fn up_to(&self, value: u64) -> u64 {
         let last = bucket(value).min(BUCKETS - 1);
         self.counts[..=last].iter().fold(0, |sum, count| sum.saturating_add(*count))

@@ -21,7 +21,7 @@ pub fn tainted(agent: &AgentFacts) -> bool {
     agent.state == State::Invalid.id() && agent.causes.iter().any(own)
 }
 
-/// Agents by name: the first three, and how many more.
+/// Lists agents by name: the first three, and how many more.
 fn named<'a>(
     agents: impl Iterator<Item = &'a AgentFacts>,
     tell: fn(&AgentFacts) -> String,
@@ -59,7 +59,8 @@ pub(super) fn agent_lost(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
-/// Agents whose own part is INVALID, with the state that results from their share of the load.
+/// Reports agents whose own part is INVALID, with the state that results from their share of the
+/// load.
 pub(super) fn agent_invalid(evidence: &Evidence<'_>) -> Option<(State, Cause)> {
     let fleet = evidence.fleet?;
     let bad = || fleet.agents.iter().filter(|agent| tainted(agent));
@@ -93,7 +94,7 @@ pub(super) fn agent_invalid(evidence: &Evidence<'_>) -> Option<(State, Cause)> {
     Some((state, cause))
 }
 
-/// Clocks that are too imprecise for rows of this length.
+/// Reports clocks that are too imprecise for rows of this length.
 pub(super) fn clock(evidence: &Evidence<'_>) -> Option<Cause> {
     let bound = evidence.fleet.map(FleetFacts::clock_bound_max)?;
     let row = evidence.measurement.series.iter().map(|second| second.span_s).fold(0.0, f64::max);

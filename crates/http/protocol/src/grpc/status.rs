@@ -14,7 +14,7 @@ macro_rules! codes {
         impl Code {
             pub const ALL: [Code; 17] = [$(Code::$name,)*];
 
-            /// Name as in the specification: `NOT_FOUND`.
+            /// Returns the name as in the specification: `NOT_FOUND`.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$name => $text,)* }
             }
@@ -67,7 +67,7 @@ impl Code {
     }
 }
 
-/// Codes that are as expected: names or numbers, separated by commas.
+/// Parses the codes that are as expected: names or numbers, separated by commas.
 ///
 /// # Errors
 /// Fails for text that is neither a name nor a number of the specification.

@@ -59,8 +59,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// `permitted`: size of the dynamic table in bytes; `list_max`: size of one block's fields,
-    /// each of which counts 32 bytes more.
+    /// Creates a decoder. `permitted`: size of the dynamic table in bytes; `list_max`: size of one
+    /// block's fields, each of which counts 32 bytes more.
     pub fn new(permitted: usize, list_max: usize) -> Decoder {
         Decoder { entries: VecDeque::new(), size: 0, max: permitted, permitted, list_max }
     }

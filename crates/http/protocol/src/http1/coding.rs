@@ -60,8 +60,8 @@ const STAGES_MAX: usize = 4;
 const STEP: usize = 16 << 10;
 
 impl Decoder {
-    /// Decoder for the value of a Content-Encoding field; `identity` and an empty list decode to
-    /// themselves. `None` means an unknown coding, or a chain of more than four.
+    /// Returns the decoder for the value of a Content-Encoding field; `identity` and an empty list
+    /// decode to themselves. `None` means an unknown coding, or a chain of more than four.
     pub fn for_encoding(encoding: &[u8]) -> Option<Decoder> {
         Decoder::with_output_max(encoding, OUTPUT_MAX)
     }

@@ -207,7 +207,7 @@ const BUFFER_KEPT_MAX: usize = 4 << 10;
 const MAGIC: &[u8] = b"HTTP/";
 
 impl ResponseReader {
-    /// `keep_head`: keep the final head's raw bytes for [`ResponseReader::head`].
+    /// Creates a reader. `keep_head`: keep the final head's raw bytes for [`ResponseReader::head`].
     pub fn new(keep_head: bool) -> ResponseReader {
         ResponseReader::with_limits(keep_head, Limits::default())
     }
@@ -230,7 +230,7 @@ impl ResponseReader {
         }
     }
 
-    /// The same reader with leniency beyond HTTP/1.x.
+    /// Returns the same reader with leniency beyond HTTP/1.x.
     #[must_use]
     pub fn lenient(self, lenient: Leniency) -> ResponseReader {
         ResponseReader { lenient, ..self }
@@ -434,7 +434,7 @@ impl ResponseReader {
         self.empty_buffer();
     }
 
-    /// Heads, including interim ones, then the rest of the body.
+    /// Reads heads, including interim ones, then the rest of the body.
     fn heads(&mut self, cache: &mut HeadCache, input: &[u8]) -> Result<Advance, ResponseError> {
         let mut at = 0;
         while at < input.len() {

@@ -17,7 +17,7 @@ pub struct Coded {
 }
 
 impl Coded {
-    /// Codes fields, pseudo-fields first, and a body.
+    /// Encodes fields, pseudo-fields first, and a body.
     pub fn new<'a>(
         fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
         body: Option<Arc<[u8]>>,

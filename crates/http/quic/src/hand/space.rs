@@ -50,7 +50,7 @@ impl Space {
         true
     }
 
-    /// An ACK of the received packets (RFC 9000 section 19.3); `None` if there are none.
+    /// Returns an ACK of the received packets (RFC 9000 section 19.3); `None` if there are none.
     pub(super) fn ack(&self) -> Option<Vec<u8>> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for number in self.came.iter().rev() {

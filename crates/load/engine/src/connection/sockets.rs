@@ -8,7 +8,7 @@ use units::Nanos;
 use workload::Template;
 
 impl Conn {
-    /// Events on the WebSocket since the last query.
+    /// Returns the events on the WebSocket since the last query.
     #[inline]
     pub(crate) fn take_news(&mut self) -> Option<SocketNews> {
         self.work.as_mut()?.speaker.socket()?.take_news()
@@ -65,7 +65,7 @@ impl Conn {
         socket.is_some_and(|socket| socket.is_closed_by_client())
     }
 
-    /// Key of the message that was sent last.
+    /// Returns the key of the message that was sent last.
     pub(crate) fn sent_key(&mut self) -> Option<u64> {
         self.work.as_mut()?.speaker.socket()?.sent_key()
     }

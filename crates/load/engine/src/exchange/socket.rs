@@ -87,7 +87,7 @@ impl SocketVoice {
         }
     }
 
-    /// Maximum size of the response's head.
+    /// Returns the maximum size of the response's head.
     pub(super) fn head_max(&self) -> usize {
         self.head_max
     }

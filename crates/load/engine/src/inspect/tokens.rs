@@ -38,7 +38,7 @@ impl TokenReader {
         }
     }
 
-    /// Tokens that the stream has reported so far.
+    /// Returns the tokens that the stream has reported so far.
     pub(crate) fn usage(&self) -> TokenUsage {
         self.usage
     }

@@ -107,7 +107,7 @@ impl Agenda {
         }
     }
 
-    /// Levels of the way up that are done, running or in the queue, as bits.
+    /// Returns the levels of the way up that are done, running or in the queue, as bits.
     fn begun_levels(&self) -> Vec<f64> {
         let done = self.done.iter().filter(|(purpose, _)| *purpose == super::Purpose::Up);
         let mut levels: BTreeSet<u64> = done.map(|(_, point)| point.level.to_bits()).collect();

@@ -214,7 +214,7 @@ impl Worker {
         self.journal.end_sample(&[]);
     }
 
-    /// Secrets of the plan, the user and the request, which a response may repeat.
+    /// Returns the secrets of the plan, the user and the request, which a response may repeat.
     fn secrets_of(&mut self, call: &Call) -> Masker {
         let mut secrets = self.setup.secrets.clone();
         if let Some(token) = self.feedback.token(call.user) {

@@ -5,7 +5,7 @@ use crate::draft::{LoadKind, LoadPart};
 use crate::tree::TreeNode;
 use units::Nanos;
 
-/// Seconds, or a text such as `5m` and `1 minute`.
+/// Parses seconds, or a text such as `5m` and `1 minute`.
 pub(super) fn time(node: &TreeNode) -> Option<Nanos> {
     let text = node.scalar()?;
     let text = text.trim();

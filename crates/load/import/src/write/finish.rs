@@ -230,7 +230,7 @@ fn first_of_each<T>(pairs: Vec<(String, T)>) -> Vec<(String, T)> {
     pairs.into_iter().filter(|(name, _)| known.insert(name.clone())).collect()
 }
 
-/// Headers that a step may have: valid names, each once, no headers of the connection.
+/// Returns the headers that a step may have: valid names, each once, no headers of the connection.
 fn headers(
     all: Vec<(String, Text)>,
     line: usize,

@@ -23,7 +23,7 @@ pub struct CheckedPath {
 }
 
 impl CheckedPath {
-    /// Pointers to everything that the path selects, in document order.
+    /// Returns pointers to everything that the path selects, in document order.
     fn pointers(&self, document: &Value) -> Vec<String> {
         let exact = self.filtered.as_ref().and_then(|filtered| filtered.exact(document));
         let (path, document) = match &exact {

@@ -45,7 +45,7 @@ impl Marks {
         }
     }
 
-    /// Character that makes an opening mark plain text.
+    /// Returns the character that makes an opening mark plain text.
     fn escape(self) -> char {
         match self {
             Marks::Dollar => '$',

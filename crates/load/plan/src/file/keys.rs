@@ -79,7 +79,7 @@ impl<const TABLE: usize> Keys<TABLE> {
         })
     }
 
-    /// Keys that exclude each other, with the key to report.
+    /// Returns the keys that exclude each other, with the key to report.
     fn contradiction(&self) -> Option<(&'static str, &'static str)> {
         let has = |key| self.has(key);
         let staged = self.one("stages").and_then(|text| text.typed());
@@ -140,7 +140,7 @@ impl<const TABLE: usize> Keys<TABLE> {
         self.0.iter().any(|(name, value)| name == key && *value != KeyValue::One(Scalar::Off))
     }
 
-    /// Texts by name under a key.
+    /// Returns the texts by name under a key.
     pub(super) fn texts(&self, key: &str) -> BTreeMap<String, String> {
         match self.0.iter().find(|(name, _)| name == key) {
             Some((_, KeyValue::Texts(texts))) => texts.clone(),

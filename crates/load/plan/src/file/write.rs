@@ -30,7 +30,7 @@ pub fn identity(plan: &Plan) -> String {
     written(plan, Secrets::Masked, journeys)
 }
 
-/// Tables of `journeys`.
+/// Returns a plan as a file, with the tables of `journeys`.
 fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> String {
     let names_http2 = plan.request.version.has_streams() || plan.http2 != Http2Plan::default();
     let names_websocket = plan.is_websocket() || plan.websocket != Default::default();
@@ -119,7 +119,7 @@ fn shorten_targets(targets: &mut [toml::Value]) {
     }
 }
 
-/// Entries of a table that differ from `defaults`.
+/// Returns the entries of a table that differ from `defaults`.
 fn differing(table: &toml::Table, defaults: &toml::Table) -> toml::Table {
     let mut kept = toml::Table::new();
     for (key, value) in table {
@@ -206,7 +206,7 @@ pub(super) fn span(span: Nanos) -> Scalar {
     Scalar::Text(show_span(span))
 }
 
-/// Text under the key itself, other bytes as base64 under their own key.
+/// Returns content as text, or, if it is not text, as base64 for a separate key.
 fn content(bytes: Option<&[u8]>, mask: ContentMask) -> (Option<Scalar>, Option<String>) {
     match show_content(bytes, mask) {
         ("", KeyValue::One(text)) => (Some(text), None),

@@ -196,7 +196,8 @@ impl JourneyPlan {
         }
     }
 
-    /// Items timed in addition to single steps: the iterations of each journey, then blocks.
+    /// Returns the items timed in addition to single steps: the iterations of each journey, then
+    /// blocks.
     pub fn transactions(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.journeys.iter().map(|it| it.name.as_str()).collect();
         for journey in &self.journeys {
@@ -240,7 +241,7 @@ impl JourneyPlan {
         self.journeys.iter().any(|journey| journey.script.is_some())
     }
 
-    /// Hosts that programs may call in addition to the base.
+    /// Returns the hosts that programs may call in addition to the base.
     pub fn further_servers(&self) -> impl Iterator<Item = &Url> {
         self.journeys
             .iter()

@@ -497,7 +497,7 @@ fn wants_a_response(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError
     Err(table.fault("outcome works only in check plans; drop it"))
 }
 
-/// Values that the steps of a journey capture for the user's lifetime.
+/// Collects the values that the steps of a journey capture for the user's lifetime.
 fn user_captures(mut table: Table<'_>, kept: &mut BTreeSet<String>) -> Result<(), ParseError> {
     for mut part in table.take("step").map(|node| node.tables()).transpose()?.unwrap_or_default() {
         let captures = part.take("capture").map(|node| node.table()).transpose()?;

@@ -16,7 +16,7 @@ fn row(plan: &JourneyPlan, step: &JourneyStep) -> TargetPlan {
     target
 }
 
-/// Base of a step's URL.
+/// Returns the base of a step's URL.
 fn base_of(plan: &JourneyPlan, step: &JourneyStep) -> Url {
     match step.socket {
         Some(_) => websocket_base(&plan.base),
@@ -24,8 +24,8 @@ fn base_of(plan: &JourneyPlan, step: &JourneyStep) -> Url {
     }
 }
 
-/// Destination of a step, as far as known before its values: a URL that starts with a value counts
-/// as the base.
+/// Returns the destination of a step, as far as known before its values: a URL that starts with a
+/// value counts as the base.
 fn place(base: &Url, shown: &str) -> Url {
     known_place(base, shown).unwrap_or_else(|| base.clone())
 }

@@ -287,7 +287,7 @@ pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
     rows
 }
 
-/// Values out of bounds in a table of the plan file, each with its option.
+/// Returns the values out of bounds in a table of the plan file, each with its option.
 pub(crate) fn faults(plan: &Plan, table: &str) -> Vec<(String, String)> {
     let fault = |row: &Setting| Some((row.label(), row.fault(plan)?));
     keys_of(table).into_iter().filter_map(fault).collect()

@@ -91,7 +91,7 @@ fn check_version(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// Settings that HTTP/2 and HTTP/3 do not support.
+/// Rejects settings that HTTP/2 and HTTP/3 do not support.
 fn check_streams(plan: &Plan, problems: &mut Problems) {
     let (asked, alpn) = match plan.request.version {
         HttpVersion::Http3 => ("3", "HTTP/3 is offered by its own name, h3: drop --alpn"),
@@ -120,7 +120,7 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
     problems.add_faults(plan, "http2");
 }
 
-/// Settings that QUIC does not support.
+/// Rejects settings that QUIC does not support.
 fn check_http3(plan: &Plan, problems: &mut Problems) {
     let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
     if let Some(target) = plain {
@@ -259,7 +259,7 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
     problems.add("--clients", text);
 }
 
-/// Settings that the program's own TCP does not support.
+/// Rejects settings that the program's own TCP does not support.
 fn check_stack(plan: &Plan, problems: &mut Problems) {
     if !plan.driver.stack.is_own() {
         problems.add_if(
@@ -302,7 +302,7 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// Settings that AF_XDP does not support.
+/// Rejects settings that AF_XDP does not support.
 fn check_xdp(plan: &Plan, problems: &mut Problems) {
     let Some(xdp) = plan.driver.stack.xdp() else { return };
     let device = &xdp.device;

@@ -210,7 +210,7 @@ fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// Seconds since 1970, RFC 3339, or the time of the common format.
+/// Parses seconds since 1970, RFC 3339, or the time of the common format.
 fn instant(value: &Value) -> Result<(Nanos, bool), LineError> {
     let wrong = || LineError("no time".to_owned());
     let seconds = value.as_f64().or_else(|| value.as_str()?.parse().ok());

@@ -108,7 +108,7 @@ impl Frequent {
         self.error
     }
 
-    /// Items whose count is far above the error.
+    /// Returns the items whose count is far above the error.
     pub(crate) fn certain(&self) -> impl Iterator<Item = (u64, u64)> {
         /// Multiple of the error: at most a tenth of the count is missing.
         const ABOVE: u64 = 10;

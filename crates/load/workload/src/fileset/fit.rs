@@ -155,7 +155,7 @@ impl FitCheck {
         self.bins_of_logarithms(values, |x| law.cdf(x));
     }
 
-    /// λ² of values, ascending and above zero, in bins of their logarithms by Scott's rule.
+    /// Returns λ² of values, ascending and above zero, in bins of their logarithms by Scott's rule.
     /// `below`: the model's share at or below a value.
     fn bins_of_logarithms(&mut self, values: &[f64], below: impl Fn(f64) -> f64) {
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();

@@ -133,7 +133,7 @@ pub(crate) fn by_weight(weights: &[f64], stream: &mut Stream) -> usize {
     found.unwrap_or(weights.len() - 1)
 }
 
-/// Lengths of connections with this many requests in total.
+/// Draws the lengths of connections with this many requests in total.
 fn connections(requests: u64, stream: &mut Stream) -> Vec<u64> {
     let mut left = requests;
     let lengths = std::iter::from_fn(|| {

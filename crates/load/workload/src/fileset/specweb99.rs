@@ -123,12 +123,12 @@ pub(crate) fn set(directories: u64, seed: Seed) -> FileSet {
     FileSet::new(seed, files.collect())
 }
 
-/// Shares of the requests, 0..=1.
+/// Returns the shares of the requests, 0..=1.
 pub(crate) fn class_shares() -> [f64; CLASSES] {
     CLASS_SHARES.map(|share| share / 100.0)
 }
 
-/// Shares of the requests of a class, 0..=1.
+/// Returns the shares of the requests of a class, 0..=1.
 pub(crate) fn file_shares() -> [f64; FILES_PER_CLASS] {
     let sum: f64 = FILE_SHARES.iter().sum();
     FILE_SHARES.map(|share| share / sum)

@@ -18,7 +18,7 @@ impl RateCurve {
         }
     }
 
-    /// Arrivals per second at time `t`.
+    /// Returns the arrivals per second at time `t`.
     pub fn rate(&self, t: f64) -> f64 {
         match self {
             RateCurve::Line(line) => line.rate(t),

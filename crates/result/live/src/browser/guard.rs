@@ -95,7 +95,7 @@ fn same_origin(host: &str, headers: &HeaderMap) -> bool {
     origin == Some(host) && site.is_none_or(|site| site == b"same-origin")
 }
 
-/// Rules on the token of a request: in the cookie, or in the query of a typed address.
+/// Checks the token of a request: in the cookie, or in the query of a typed address.
 fn known(token: &Token, uri: &Uri, headers: &HeaderMap) -> Ruling {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =

@@ -69,8 +69,8 @@ pub(crate) fn event(
     (event, rows)
 }
 
-/// Rows of a fleet's machines, the lost ones first, then the slowest; the last row counts the
-/// omitted ones.
+/// Returns the rows of a fleet's machines, the lost ones first, then the slowest; the last row
+/// counts the omitted ones.
 fn fleet(mut agents: Vec<AgentNow>) -> Value {
     agents.sort_by_key(|agent| (agent.state != AgentState::Lost, std::cmp::Reverse(agent.p99)));
     let left_out = agents.len().saturating_sub(AGENTS_SHOWN);

@@ -70,8 +70,8 @@ pub(crate) fn trend(name: &str, runs: &[HistoryRun]) -> Markup {
     page("Trend", Some("/list.js"), &body)
 }
 
-/// Positions of a change on the horizontal axis: its run, and the range of runs in which it may
-/// lie.
+/// Returns the positions of a change on the horizontal axis: its run, and the range of runs in
+/// which it may lie.
 fn places(runs: &[HistoryRun], change: &HistoryChangeRecord) -> Option<[usize; 3]> {
     let place = |id: &str| runs.iter().position(|run| run.id == id);
     Some([place(&change.run)?, place(&change.earliest_run)?, place(&change.latest_run)?])

@@ -15,7 +15,7 @@ pub const PROTOBUF: &str =
 /// bucket apart from all others.
 const ZERO_THRESHOLD: f64 = 1e-9;
 
-/// OpenMetrics 1.0 text.
+/// Renders OpenMetrics 1.0 text.
 pub fn text(reading: &Reading) -> String {
     let mut out = String::new();
     for family in &reading.families {
@@ -106,7 +106,8 @@ fn decimal(number: f64) -> String {
     }
 }
 
-/// Prometheus' protobuf (`io/prometheus/client/metrics.proto`), each family preceded by its length.
+/// Renders Prometheus' protobuf (`io/prometheus/client/metrics.proto`), each family preceded by its
+/// length.
 pub fn protobuf(reading: &Reading) -> Vec<u8> {
     let mut out = Vec::new();
     let started = reading.run.started_unix_s;

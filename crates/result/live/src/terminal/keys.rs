@@ -75,7 +75,7 @@ impl Keyboard {
     }
 }
 
-/// Commands in the bytes of keys. In raw mode Ctrl-C is a key like any other.
+/// Returns the commands in the bytes of keys. In raw mode Ctrl-C is a key like any other.
 pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<KeyAction> {
     let mut all = Vec::new();
     while let Some((first, rest)) = bytes.split_first() {

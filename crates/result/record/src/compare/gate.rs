@@ -105,7 +105,7 @@ impl Gate {
         *(if counts { &mut self.blocks } else { &mut self.invalid }) += 1;
     }
 
-    /// Blocks that count.
+    /// Returns the number of blocks that count.
     pub fn blocks(&self) -> usize {
         self.blocks
     }

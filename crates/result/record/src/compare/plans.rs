@@ -68,7 +68,8 @@ fn flat(text: &str, scope: Scope) -> Option<Keys> {
     Some(keys)
 }
 
-/// Keys of the calls and their protocol. The rate of messages is the load of a WebSocket.
+/// Returns whether a key concerns the calls and their protocol. The rate of messages is the load of
+/// a WebSocket.
 fn affects_calls(key: &str) -> bool {
     // plans with journeys have one URL, others one for each target
     key == "url"

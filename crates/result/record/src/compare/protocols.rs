@@ -35,8 +35,8 @@ pub struct ProtocolRecord {
     pub coded_received_per_call: Option<u64>,
 }
 
-/// One entry per side, from its runs and their merged response times. Empty if all sides use the
-/// same protocol, or if the resources of one are unknown.
+/// Returns one entry per side, from its runs and their merged response times. Empty if all sides
+/// use the same protocol, or if the resources of one are unknown.
 pub fn protocols(sides: &[Vec<RunRecord>], responses: &[Hist]) -> Vec<ProtocolRecord> {
     let plans: Option<Vec<&Plan>> =
         sides.iter().map(|runs| Some(runs.first()?.plan.plan())).collect();
@@ -53,7 +53,7 @@ pub fn protocols(sides: &[Vec<RunRecord>], responses: &[Hist]) -> Vec<ProtocolRe
     sides.map(|((plan, runs), response)| of_side(plan, runs, response)).collect()
 }
 
-/// All runs of one side.
+/// Returns the figures of all runs of one side.
 fn of_side(plan: &Plan, runs: &[RunRecord], response: &Hist) -> ProtocolRecord {
     let sum = |of: fn(&RunRecord) -> u64| runs.iter().map(of).sum::<u64>();
     let all = |of: RunHist| {

@@ -41,7 +41,7 @@ impl CompareRecord {
         [&self.before, &self.after].into_iter().chain(self.further.iter().map(|one| &one.side))
     }
 
-    /// The same, each with its letter.
+    /// Returns all sides, each with its letter.
     pub fn lettered(&self) -> impl Iterator<Item = (char, &SideRecord)> {
         LETTERS.chars().zip(self.sides())
     }
@@ -66,14 +66,14 @@ impl CompareRecord {
 }
 
 impl SideRecord {
-    /// Response times of all its runs together.
+    /// Returns the response times of all its runs together.
     pub fn response(&self) -> Hist {
         self.response_histogram.as_ref().map(HistogramRecord::hist).unwrap_or_default()
     }
 }
 
 impl DifferenceRecord {
-    /// A change is a difference of shares, not a ratio.
+    /// Returns whether a change is a difference of shares, not a ratio.
     pub fn points(&self) -> bool {
         self.scale == Scale::Points
     }

@@ -52,7 +52,7 @@ pub fn verdict(letter: char, differences: &[DifferenceRecord]) -> String {
     }
 }
 
-/// Text for one figure.
+/// Returns the text for one figure.
 pub fn sentence(letter: char, one: &DifferenceRecord) -> String {
     let change = amount(one.change, one.points());
     let figure = &one.figure;

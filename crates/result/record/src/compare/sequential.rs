@@ -9,7 +9,7 @@ use stats::compare::{Block, Compared, Scale, cliffs_delta};
 use stats::interval::CONFIDENCE;
 use stats::sequential::{Direction, Sequence, scaled};
 
-/// Differences of the second side to the first.
+/// Returns the differences of the second side to the first.
 pub(super) fn differences(
     letter: char,
     figures: &[&RunFigure],

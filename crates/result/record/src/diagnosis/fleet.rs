@@ -40,8 +40,8 @@ pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
     all
 }
 
-/// Agents whose median response time is far from the median agent's: a mixture has quantiles that
-/// no agent observed.
+/// Reports agents whose median response time is far from the median agent's: a mixture has
+/// quantiles that no agent observed.
 fn uneven_agents(facts: &FleetFacts) -> Option<Finding> {
     let heard = || facts.agents.iter().enumerate().filter(|(_, one)| one.offered >= CALLS_MIN);
     let mut medians: Vec<f64> = heard().map(|(_, agent)| agent.p50.as_secs_f64()).collect();

@@ -16,12 +16,12 @@ pub(super) const IDS: [&str; 2] = [SHARED_ADDRESS, PACED];
 /// Minimum size of the mean response for detecting pacing: more than a packet of the device.
 const PACED_MIN: u64 = 64 << 10;
 
-/// Findings of one run.
+/// Returns the findings of one run.
 pub(super) fn findings(report: &RunReport) -> impl Iterator<Item = Finding> {
     shared_address(report.stack.as_ref()).into_iter().chain(paced(report))
 }
 
-/// Findings of the steps of a ramp: each from the first step that has it.
+/// Returns the findings of the steps of a ramp: each from the first step that has it.
 pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for one in steps.iter().flat_map(|step| findings(&step.run)) {

@@ -89,7 +89,7 @@ fn unbounded(figure: Option<f64>) -> f64 {
     figure.unwrap_or(f64::INFINITY)
 }
 
-/// A level with its ends. A single end is missing if nothing bounds it on that side.
+/// Returns a level with its ends. A single end is missing if nothing bounds it on that side.
 fn level(at: Option<f64>, low: Option<f64>, high: Option<f64>) -> Span {
     let (low, high) = match (low, high) {
         (None, None) => (f64::NAN, f64::NAN),

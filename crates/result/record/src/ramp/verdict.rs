@@ -137,7 +137,7 @@ fn death(why: &str) -> CauseRecord {
     }
 }
 
-/// Reasons why steps were unusable, while others were usable.
+/// Returns the reasons why steps were unusable, while others were usable.
 fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     let limited: Vec<&RampStepRecord> = steps.iter().filter(|step| step.client_limited).collect();
     let count = limited.len();

@@ -253,7 +253,7 @@ impl RunHist {
     }
 }
 
-/// Histograms with recordings.
+/// Returns the histograms with recordings.
 fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     let mut all: BTreeMap<String, HistogramRecord> = BTreeMap::new();
     let mut add = |name: String, hist: &Hist| {

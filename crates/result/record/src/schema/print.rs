@@ -59,7 +59,7 @@ fn on_a_line(value: &Value) -> String {
     }
 }
 
-/// Properties in the order in which they are written, which is that of `required`.
+/// Returns the properties in the order in which they are written, which is that of `required`.
 fn properties(map: &Map<String, Value>, required: &Option<&Value>, depth: usize, to: &mut String) {
     let required = required.and_then(Value::as_array).into_iter().flatten();
     let mut keys: Vec<&str> =

@@ -110,7 +110,7 @@ impl ProbeCounts {
 }
 
 impl ProbeOutcomes {
-    /// Probes of any outcome.
+    /// Returns the number of probes of any outcome.
     pub fn sum(self) -> u64 {
         self.correct + self.shed + self.lost
     }

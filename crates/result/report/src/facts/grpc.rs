@@ -8,7 +8,7 @@ use units::show;
 const MESSAGE_MAX: usize = 160;
 const MESSAGES_MAX: usize = 5;
 
-/// Number of calls by status, and the server's messages for the failed ones.
+/// Returns the number of calls by status, and the server's messages for the failed ones.
 pub(crate) fn facts(grpc: &GrpcRecord) -> Vec<(&'static str, String)> {
     let one = |status: &record::run::GrpcStatusRecord| {
         let unexpected = if status.expected { "" } else { " (unexpected)" };

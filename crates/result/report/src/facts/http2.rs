@@ -33,7 +33,7 @@ fn streams(facts: &Http2Record) -> String {
     )
 }
 
-/// Bytes of fields sent and received, each before and after their compression.
+/// Returns the bytes of fields sent and received, each before and after their compression.
 pub(super) fn fields(fields: &FieldsRecord) -> String {
     let one = |way: &str, plain: u64, coded: u64| {
         let (before, after) = (show::bytes(plain), show::bytes(coded));

@@ -75,7 +75,7 @@ fn quic(facts: &QuicRecord) -> Option<[String; 2]> {
     Some([handshakes, packets])
 }
 
-/// Connections that continued from another port.
+/// Describes connections that continued from another port.
 fn migration(facts: &MigrationRecord) -> String {
     let mut parts = Vec::new();
     if facts.made > 0 {

@@ -39,7 +39,7 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     Some(text)
 }
 
-/// Tokens and their rate, and how they are counted.
+/// Describes tokens and their rate, and how they are counted.
 fn of_tokens(tokens: &ModelTokensRecord) -> String {
     let how = match tokens.counted_by.as_str() {
         "usage" => "as reported",

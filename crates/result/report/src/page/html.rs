@@ -88,7 +88,7 @@ fn block(block: &Block, plots: &mut Plots) -> Markup {
     }
 }
 
-/// The CSS class of a mood, which sets its color.
+/// Returns the CSS class of a mood, which sets its color.
 pub(crate) fn class(mood: Mood) -> &'static str {
     match mood {
         Mood::Good => "valid",

@@ -236,7 +236,7 @@ fn asked_for(report: &RampRecord, row: usize, curve: &Curve) -> Option<String> {
     })
 }
 
-/// Objectives of the ramp.
+/// Formats the objectives of the ramp.
 pub(super) fn rules(capacity: &Capacity) -> String {
     let texts: Vec<String> =
         capacity.objectives.iter().map(|objective| printable(&objective.text, 60)).collect();

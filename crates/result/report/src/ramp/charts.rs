@@ -95,7 +95,7 @@ fn placed(at: &[f64], levels: &[Level], value: impl Fn(&Level) -> Option<f64>) -
     at.iter().map(|place| there(place).and_then(&value)).collect()
 }
 
-/// Points that the client limited.
+/// Draws the points that the client limited.
 fn limited(
     report: &RampRecord,
     label: usize,
@@ -155,7 +155,7 @@ fn throughput(report: &RampRecord) -> Chart {
     chart
 }
 
-/// Knees and capacities of every target.
+/// Returns the knees and capacities of every target.
 fn ranges(report: &RampRecord, x: Horizontal) -> Vec<Range> {
     let mut ranges = Vec::new();
     let one = report.labels.len() == 1;
@@ -227,7 +227,7 @@ fn response(report: &RampRecord) -> Chart {
     chart
 }
 
-/// Objectives about times, once each.
+/// Returns the objectives about times, once each.
 fn objectives(report: &RampRecord) -> Vec<stats::Objective> {
     let mut all: Vec<stats::Objective> = Vec::new();
     let capacities = report.curves.iter().filter_map(|curve| curve.capacity.as_ref());
@@ -257,7 +257,7 @@ fn failures(report: &RampRecord) -> Block {
     chart.into()
 }
 
-/// Resources used by the server at each load, if it was watched.
+/// Returns the resources used by the server at each load, if it was watched.
 fn resources(report: &RampRecord) -> Option<Chart> {
     let watched = |n: usize| {
         let levels = watched(report, n);

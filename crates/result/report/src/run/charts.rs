@@ -125,7 +125,7 @@ fn streams(along: &Along, report: &RunRecord) -> Option<Chart> {
     any.then_some(chart)
 }
 
-/// Messages on WebSockets; nothing without any.
+/// Renders messages on WebSockets; nothing without any.
 fn messages(along: &Along) -> Option<Chart> {
     along.buckets.iter().find(|bucket| bucket.sent + bucket.received > 0)?;
     let mut chart = along.chart("messages", "Messages per second", AxisUnit::Rate);
@@ -189,7 +189,7 @@ pub(crate) fn spectrum(report: &RunRecord, response: &Hist) -> Vec<Block> {
     chart.map_or_else(Vec::new, |chart| vec![chart.into(), few_samples()])
 }
 
-/// Parts of a mean call's time, as one bar.
+/// Renders the parts of a mean call's time as one bar.
 pub(crate) fn composition(report: &RunRecord) -> Option<Block> {
     let parts = figures::composition(report);
     let title = "Where the time of a mean call goes";

@@ -177,7 +177,7 @@ fn filled<const N: usize>(groups: [Vec<Block>; N]) -> Vec<Vec<Block>> {
     groups.into_iter().filter(|blocks| !blocks.is_empty()).collect()
 }
 
-/// Outcomes of the calls, and failures by class with their statuses, side by side.
+/// Returns the outcomes of the calls, and failures by class with their statuses, side by side.
 pub(super) fn endings(report: &RunRecord) -> Block {
     let came = of_page(|document| outcomes(document, Forms::PAGE, report));
     let failed = of_page(|document| failures(document, Forms::PAGE, report));
@@ -330,7 +330,7 @@ pub(crate) fn outcomes(document: &mut Document, forms: Forms, report: &RunRecord
     document.add(forms, kept.map(|text| with_lead("  ", Voice::Plain, text)));
 }
 
-/// Failures by class with the blamed party, and responses by status.
+/// Renders the failures by class with the blamed party, and responses by status.
 pub(crate) fn failures(document: &mut Document, forms: Forms, report: &RunRecord) {
     failure_classes(document, forms, report);
     let seen = facts::statuses(report);
@@ -339,7 +339,7 @@ pub(crate) fn failures(document: &mut Document, forms: Forms, report: &RunRecord
     }
 }
 
-/// Failures by class with the blamed party; empty without failures.
+/// Renders the failures by class with the blamed party; empty without failures.
 pub(super) fn failure_classes(document: &mut Document, forms: Forms, report: &RunRecord) {
     if report.failures.is_empty() {
         return;

@@ -226,8 +226,8 @@ fn unshown(hidden: usize) -> Option<Block> {
     (hidden > 0).then(|| Block::Lines(vec![format!("{counted}: --full shows {them}")]))
 }
 
-/// Bottlenecks of the server, the first findings only. Evidence in the report's first line is not
-/// repeated.
+/// Returns the bottlenecks of the server, the first findings only. Evidence in the report's first
+/// line is not repeated.
 fn findings(report: &RunRecord, detail: Detail) -> Document {
     let mut document = Document::default();
     let (shown, advised) = detail.findings;

@@ -368,7 +368,7 @@ pub(super) fn metrics(document: &mut Document, forms: Forms, report: &RunRecord)
     document.add(forms, shown.then_some(Block::Table(table)));
 }
 
-/// Kinds of clients, each with its own kind of path.
+/// Renders the kinds of clients, each with its own kind of path.
 pub(super) fn clients(document: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.parts.by_clients;
     let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_clients(place)).collect();

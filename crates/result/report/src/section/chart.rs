@@ -212,8 +212,8 @@ impl Cells {
         (stats::Spread::ends_s(low).0, stats::Spread::ends_s(high).1)
     }
 
-    /// Shade from 1, a single call, to [`SHADES`], the most calls in a cell; logarithmic, so that
-    /// one slow call among thousands of fast ones is visible.
+    /// Returns the shade from 1, a single call, to [`SHADES`], the most calls in a cell;
+    /// logarithmic, so that one slow call among thousands of fast ones is visible.
     pub(crate) fn shade(count: u64, most: u64) -> usize {
         let part = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
         ((part * SHADES as f64).ceil() as usize).clamp(1, SHADES)
@@ -319,7 +319,7 @@ impl Chart {
     }
 }
 
-/// Columns as flat lists: class, count, class, count.
+/// Returns the columns as flat lists: class, count, class, count.
 fn cells(cells: &Cells) -> Value {
     let column = |column: &Vec<(usize, u64)>| -> Vec<u64> {
         column.iter().flat_map(|(class, count)| [*class as u64, *count]).collect()

@@ -67,7 +67,7 @@ fn row(case: &CaseRecord) -> Option<Vec<TableCell>> {
     ])
 }
 
-/// Timeline; `None` without probes.
+/// Returns the timeline; `None` without probes.
 fn timeline(record: &TortureRecord) -> Option<Chart> {
     let all = &record.probe_series;
     let mut probes: Vec<&ProbeRecord> = all.iter().filter(|probe| !probe.ours).collect();

@@ -146,7 +146,7 @@ impl BatchRing {
         pushed
     }
 
-    /// User data by which the kernel knows a multishot request, for canceling it.
+    /// Returns the user data by which the kernel knows a multishot request, for canceling it.
     pub fn kept_as(number: u64) -> u64 {
         number | STAYS
     }

@@ -109,13 +109,13 @@ impl Factory {
         if self.resumption { self.users.of(user, &self.config) } else { self.config.clone() }
     }
 
-    /// Handshakes like [`Factory::quic`], for a user with its own tickets.
+    /// Returns handshakes like [`Factory::quic`], for a user with its own tickets.
     #[cfg(feature = "quic")]
     pub fn quic_of(&mut self, user: u64) -> quic::Handshakes {
         quic::session::handshakes(self.config_of(user), QUIC_WORDS)
     }
 
-    /// Handshakes for QUIC, with the same settings and the same store of tickets.
+    /// Returns handshakes for QUIC, with the same settings and the same store of tickets.
     #[cfg(feature = "quic")]
     pub fn quic(&self) -> quic::Handshakes {
         quic::session::handshakes(self.config.clone(), QUIC_WORDS)

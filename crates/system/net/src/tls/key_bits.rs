@@ -3,7 +3,7 @@
 use rustls_pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
-/// Bits of the public key; 0 for a certificate or a kind of key that is not understood.
+/// Returns the number of bits of the public key; 0 for an unknown kind of certificate or key.
 pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> u32 {
     let Ok(parsed) = EndEntityCert::try_from(certificate) else { return 0 };
     key_size(parsed.subject_public_key_info().as_ref()).unwrap_or(0)

@@ -4,8 +4,8 @@ use crate::tls::{FileRole, SetupError, pem};
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
-/// Anchors of `--ca`. Each must be usable: a partly understood file would fail later, during the
-/// handshake, with a message that does not name it.
+/// Loads the anchors of `--ca`. Each must be usable: a partly understood file would fail later,
+/// during the handshake, with a message that does not name it.
 pub(crate) fn own(
     text: &[u8],
 ) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), SetupError> {

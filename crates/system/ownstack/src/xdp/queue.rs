@@ -303,7 +303,7 @@ impl XdpQueue {
         self.going.waiting() > 0
     }
 
-    /// Packets that were not accepted, since the last call.
+    /// Returns the number of packets that were not accepted, since the last call.
     pub(crate) fn refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }

@@ -347,7 +347,7 @@ pub(crate) fn join_groups(device: u32) -> io::Result<OwnedFd> {
 struct Attributes([u8; 128]);
 
 impl Attributes {
-    /// Fields, each at its offset.
+    /// Creates the fields, each at its offset.
     fn new(fields: &[(usize, &[u8])]) -> Attributes {
         let mut all = Attributes([0; 128]);
         for (offset, bytes) in fields {

@@ -18,7 +18,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Host as in a URL and in the Host field.
+    /// Returns the host as in a URL and in the Host field.
     pub(super) fn host_field(&self) -> String {
         if self.v6 { format!("[{}]", self.host) } else { self.host.clone() }
     }

@@ -41,7 +41,7 @@ fn ab_median(sorted: &[i64]) -> i64 {
     }
 }
 
-/// µs to whole ms, the nearest.
+/// Converts µs to whole ms, the nearest.
 pub(super) fn round_ms(micros: i64) -> i64 {
     (micros + 500) / 1_000
 }

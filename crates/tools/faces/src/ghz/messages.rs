@@ -73,7 +73,7 @@ impl GivenData {
         (!self.metadata.is_empty()).then(|| Value::Object(self.metadata.clone()))
     }
 
-    /// Texts of the messages.
+    /// Returns the texts of the messages.
     fn items(&self) -> Result<Vec<String>, String> {
         if self.text.is_empty() {
             return Ok(Vec::new());
@@ -100,7 +100,7 @@ pub(super) fn not_opened(path: &str, error: &SystemError) -> String {
     format!("open {path}: {}{}", first.map(String::from).unwrap_or_default(), letters.as_str())
 }
 
-/// Folders searched for imports, as ghz lists them.
+/// Returns the folders searched for imports, as ghz lists them.
 pub(super) fn import_paths(options: &Options) -> Vec<String> {
     if options.proto.is_empty() {
         return Vec::new();

@@ -72,7 +72,7 @@ impl Report<'_> {
         (seconds as i64 * 1_000_000_000).saturating_add(rest as i64).max(0) as u64
     }
 
-    /// Folders searched for imports, as ghz lists them.
+    /// Returns the folders searched for imports, as ghz lists them.
     fn import_paths(&self) -> Vec<String> {
         super::messages::import_paths(self.options)
     }

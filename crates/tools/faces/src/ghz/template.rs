@@ -211,7 +211,7 @@ impl ActionReader<'_> {
         }
     }
 
-    /// Commands separated by `|`; the value of one is the last argument of the next.
+    /// Parses commands separated by `|`; the value of one is the last argument of the next.
     fn pipeline(&mut self, depth: usize) -> Result<Expr, String> {
         if depth > DEPTH_MAX {
             return Err(self.fault("too many parentheses"));

@@ -112,7 +112,7 @@ fn given<'a>(work: &'a Work, name: &str) -> Option<&'a str> {
     headers.clone().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Fields that are added.
+/// Returns the fields that are added.
 fn further(work: &Work) -> impl Iterator<Item = &(String, String)> {
     work.options.headers.iter().filter(|(name, _)| !name.starts_with(':') && name != "user-agent")
 }

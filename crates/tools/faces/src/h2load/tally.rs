@@ -40,7 +40,7 @@ impl Times {
         self.squares += value * value;
     }
 
-    /// Seconds.
+    /// Returns the row of the summary, in seconds.
     pub(super) fn row(&self) -> SummaryRow {
         if self.count == 0 {
             return SummaryRow::default();
@@ -62,7 +62,7 @@ impl Times {
 }
 
 impl SummaryRow {
-    /// Statistics of values that are all available.
+    /// Computes the statistics of values that are all available.
     pub(super) fn of(values: &[f64]) -> SummaryRow {
         if values.is_empty() {
             return SummaryRow::default();
@@ -266,8 +266,9 @@ impl Tally {
         client.is_some_and(|client| client.refused > 0)
     }
 
-    /// Seconds that connecting took, and the first byte from the same instant; requests a second.
-    /// `from_start`: connections count from the main part on, and were set up before it.
+    /// Returns the seconds that connecting took, those to the first byte from the same instant, and
+    /// requests a second. `from_start`: connections count from the main part on, and were set up
+    /// before it.
     pub(super) fn rows(&self, from_start: bool) -> [SummaryRow; 3] {
         let seconds = |from: Nanos, to: Nanos| to.0.saturating_sub(from.0) as f64 / 1e9;
         let established = || {

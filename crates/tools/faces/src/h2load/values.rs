@@ -95,7 +95,7 @@ pub(super) fn show_period(period: Nanos) -> String {
     }
 }
 
-/// Seconds as C++ streams print a `double`: six significant digits, no zeros at the end.
+/// Formats seconds as C++ streams print a `double`: six significant digits, no zeros at the end.
 pub(super) fn show_plain_seconds(span: Nanos) -> String {
     let seconds = span.as_secs_f64();
     if seconds >= 1e6 {

@@ -149,8 +149,8 @@ fn check_ours(options: &Options) -> Result<(), Ending> {
 }
 
 impl Work {
-    /// Protocols offered by ALPN, as far as supported here, in the order of the list. The drafts of
-    /// HTTP/2 in h2load's own list have had no server for ten years.
+    /// Returns the protocols offered by ALPN, as far as supported here, in the order of the list.
+    /// The drafts of HTTP/2 in h2load's own list have had no server for ten years.
     pub(super) fn offered(&self) -> Vec<String> {
         let list = if self.options.alpn.is_empty() {
             vec!["h2".to_owned(), HTTP1.to_owned()]
@@ -178,7 +178,7 @@ impl Work {
         self.quotas.is_empty()
     }
 
-    /// Clients and requests of a thread.
+    /// Returns the clients and requests of a thread.
     pub(super) fn share(&self, thread: u64) -> (u64, u64) {
         let threads = self.options.threads;
         let clients = part(self.options.clients, threads, thread);

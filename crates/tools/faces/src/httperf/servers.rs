@@ -18,7 +18,7 @@ pub(super) struct Host {
     pub(super) url: Url,
 }
 
-/// Hosts; at least one.
+/// Reads the hosts; at least one.
 ///
 /// # Errors
 /// Fails for a file that cannot be read or names no server; for an invalid name.

@@ -184,7 +184,7 @@ impl<'a> SesslogReader<'a> {
 mod tests {
     use super::*;
 
-    /// Sessions as lines: bursts between bars, requests between spaces.
+    /// Formats sessions as lines: bursts between bars, requests between spaces.
     fn shown(file: &str) -> Result<Vec<String>, String> {
         let request = |request: &SessionRequest| {
             let uri = String::from_utf8_lossy(&request.uri);

@@ -87,7 +87,7 @@ pub(super) fn plan(
     Ok(Ready { plan, complaints: extra.complaints.iter().map(complaint).collect() })
 }
 
-/// Errors that the original finds while preparing its parts, in its order.
+/// Reports the errors that the original finds while preparing its parts, in its order.
 fn check(options: &Options) -> Result<(), String> {
     if options.sessions.is_some() {
         if options.max_connections > CONNECTIONS_MAX {

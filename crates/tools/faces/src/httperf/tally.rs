@@ -258,7 +258,8 @@ impl Tally {
         if into <= 0.0 { 0 } else { (into / RATE_INTERVAL_S).ceil() as u64 }
     }
 
-    /// Replies and completed sessions per second, of each sample that was over before the end.
+    /// Returns the replies and completed sessions per second, of each sample that was over before
+    /// the end.
     pub(super) fn rates(&self) -> Vec<(f64, f64)> {
         let whole = (self.duration_s() - self.first_sample_s) / RATE_INTERVAL_S;
         let samples = if whole < 0.0 { 0 } else { whole as u64 + 1 };

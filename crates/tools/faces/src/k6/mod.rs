@@ -282,13 +282,13 @@ impl K6 {
         out
     }
 
-    /// Seconds from the start of setup; 0 before it.
+    /// Returns the seconds from the start of setup; 0 before it.
     fn elapsed_s(&self, now: Nanos) -> f64 {
         let origin = self.test.origin();
         if origin.is_zero() { 0.0 } else { (now - origin).as_secs_f64() }
     }
 
-    /// The end of the current row.
+    /// Returns the end of the current row.
     fn row_end(&self) -> Nanos {
         self.date.at + Nanos::from_secs(self.seconds)
     }
@@ -317,7 +317,7 @@ impl K6 {
         out
     }
 
-    /// Iterations that no user was free for.
+    /// Counts iterations that no user was free for.
     fn count_dropped(&self) {
         let Some(base) = self.test.base() else { return };
         let end = self.test.end();

@@ -64,8 +64,8 @@ impl Cache {
     }
 }
 
-/// Freshness lifetime of a response: by `max-age`, else Expires minus Date (RFC 9111 section
-/// 4.2.1).
+/// Returns the freshness lifetime of a response: by `max-age`, else Expires minus Date (RFC 9111
+/// section 4.2.1).
 fn lifetime(directives: &str, expires: Option<String>, date: Option<String>) -> Nanos {
     if directives.contains("no-cache") {
         return Nanos::ZERO;

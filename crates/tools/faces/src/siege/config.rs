@@ -116,7 +116,7 @@ pub(super) const VERSION: &str = "4.0.7";
 const DELAY_MAX: f64 = 31_536_000.0;
 
 impl Default for Config {
-    /// Defaults before any file is read.
+    /// Returns the defaults before any file is read.
     fn default() -> Config {
         Config {
             verbose: false,

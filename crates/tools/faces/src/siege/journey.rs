@@ -21,7 +21,7 @@ pub(super) struct Journey {
 }
 
 impl Journey {
-    /// Servers whose names are resolved before the run.
+    /// Returns the servers whose names are resolved before the run.
     pub(super) fn all(&self) -> impl Iterator<Item = &Address> {
         self.urls.iter().chain(&self.logins).chain(&self.gates)
     }

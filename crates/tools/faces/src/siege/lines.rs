@@ -48,7 +48,7 @@ pub(super) fn text(
     }
 }
 
-/// Seconds since 1970 at an instant of the run.
+/// Returns the seconds since 1970 at an instant of the run.
 pub(super) fn unix_s(date: &Date, at: Nanos) -> i64 {
     (date.unix_s + at.as_secs_f64() - date.at.as_secs_f64()) as i64
 }

@@ -176,7 +176,7 @@ impl Siege {
         }
     }
 
-    /// Statistics, JSON and log, as far as they are wanted.
+    /// Returns statistics, JSON and log, as requested.
     fn results(&self, elapsed: f64) -> Ending {
         let config = self.config();
         let figures = SiegeFigures::of(&self.tally, elapsed);

@@ -40,7 +40,7 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     Reading::Run(Box::new(Job::new(plan, needs, extras, face)))
 }
 
-/// Targets of accesses, and their relative frequencies.
+/// Returns the targets of accesses, and their relative frequencies.
 fn places(options: &Options, files: &dyn Files) -> Result<Vec<TargetPlan>, String> {
     let path = match &options.place {
         AccessTarget::One(url) => return Ok(vec![TargetPlan::new(url.clone())]),

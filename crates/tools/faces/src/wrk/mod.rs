@@ -282,8 +282,8 @@ impl Wrk {
     }
 }
 
-/// Arguments of a script's `done` for a native run: response times, and the calls per second of
-/// each whole row of the series.
+/// Returns the arguments of a script's `done` for a native run: response times, and the calls per
+/// second of each whole row of the series.
 pub fn figures_of(measurement: &Measurement) -> WrkFigures {
     let total = &measurement.total;
     let measured = measurement.series.iter().filter(|row| !row.warm_up && row.span_s > 0.0);

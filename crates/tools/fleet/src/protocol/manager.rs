@@ -247,7 +247,7 @@ impl Manager {
         self.events.pop_front()
     }
 
-    /// Agents by id, so that their order is the same in every run.
+    /// Returns the agents by id, so that their order is the same in every run.
     pub fn agent_entries(&self) -> &BTreeMap<String, AgentEntry> {
         &self.agent_entries
     }

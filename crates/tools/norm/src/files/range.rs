@@ -27,8 +27,8 @@ pub(super) enum RangeRequest {
     Unsatisfiable,
 }
 
-/// Ranges requested from a representation of `len` bytes. They keep the requested order, unless
-/// some overlap: then they are joined and sorted (§15.3.7.2).
+/// Parses the ranges requested from a representation of `len` bytes. They keep the requested order,
+/// unless some overlap: then they are joined and sorted (§15.3.7.2).
 pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
     let Some((unit, set)) = field.split_once('=') else { return RangeRequest::Whole };
     if !unit.trim().eq_ignore_ascii_case("bytes") {

@@ -156,7 +156,7 @@ impl Chat {
     }
 }
 
-/// Words of a message's content: a text, or parts with texts.
+/// Returns the number of words of a message's content: a text, or parts with texts.
 fn words_of(content: &Value) -> u64 {
     let count = |text: &Value| text.as_str().map_or(0, |text| text.split_whitespace().count());
     let parts = content.as_array().map_or(&[][..], Vec::as_slice);

@@ -101,7 +101,8 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// `patience`: time that the connection may take without using the script's time.
+    /// Creates a conversation. `patience`: time that the connection may take without using the
+    /// script's time.
     pub(super) fn new(script: TalkScript, patience: Nanos) -> Conversation {
         Conversation {
             patience,

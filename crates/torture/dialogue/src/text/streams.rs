@@ -134,7 +134,7 @@ fn on(argument: &str, last: bool, values: &Values) -> Result<Vec<u8>, String> {
     Ok(write::on(number(stream)?, &expanded(text, values)?, last))
 }
 
-/// `STREAM CODE`.
+/// Parses `STREAM CODE`.
 fn code_on(argument: &str, write: fn(u64, u64) -> Vec<u8>) -> Result<Vec<u8>, String> {
     let (stream, code) = two(argument);
     Ok(write(number(stream)?, number(code)?))

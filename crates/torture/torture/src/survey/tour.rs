@@ -74,7 +74,7 @@ pub struct Tour {
 }
 
 impl Tour {
-    /// `at_once`: number of servers visited at a time, at least 1.
+    /// Creates a tour of the servers. `at_once`: number of servers visited at a time, at least 1.
     pub fn new(stops: Vec<TourStop>, at_once: usize) -> Tour {
         let visits = stops.iter().map(|_| TourResult::default()).collect();
         Tour { stops, visits, at_once: at_once.max(1), next: 0, under_way: Vec::new() }

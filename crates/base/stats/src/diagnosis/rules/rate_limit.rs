@@ -102,7 +102,7 @@ fn by_chance(view: &View<'_>, share: f64) -> bool {
     deviation > CHANCE_SHARE * (mean(&asked) * share * (1.0 - share)).sqrt()
 }
 
-/// Successes in the first second beyond the rate.
+/// Returns the number of successes in the first second beyond the rate.
 fn burst(view: &View<'_>, rate: f64) -> f64 {
     let first = view.rows.first();
     first.map_or(0.0, |row| row.counts.succeeded as f64 - rate * row.span_s).max(0.0).floor()

@@ -69,7 +69,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// Number of calls at that time, if it is a peak.
+/// Returns the number of calls at that time, if it is a peak.
 fn crowd(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
     let line = line(hist, low, high);
     if line.is_peak(COUNT_MIN) { line.count } else { 0 }

@@ -77,7 +77,7 @@ impl JourneyReader<'_> {
         Ok((socket, ask))
     }
 
-    /// `expect` of a message.
+    /// Reads `expect` of a message.
     fn message_rule(&self, node: &Node<'_>) -> Result<(MessageRule, Expect), ParseError> {
         let mut table = node.table()?;
         let (matching, count) = self.reader.awaited(&mut table)?;
@@ -98,7 +98,7 @@ impl JourneyReader<'_> {
         Ok((MessageRule { matching, count, timeout }, expect))
     }
 
-    /// Request fields of a step on an open WebSocket.
+    /// Reads the request fields of a step on an open WebSocket.
     fn message_ask(
         &self,
         table: &mut Table<'_>,

@@ -154,7 +154,7 @@ impl RowsOfSet {
     }
 }
 
-/// Sizes of the requested targets.
+/// Compares the sizes of the requested targets.
 fn sizes(
     fit: &mut Fit,
     model: &FitModel,
@@ -436,7 +436,7 @@ fn of_specweb99(fit: &mut Fit, requests: &Requests, rows: &RowsOfSet, directorie
     zipf(fit, law, by(directories as usize, &|row| row / 36));
 }
 
-/// Burstiness of the requests: the variance of their counts over increasing spans.
+/// Tests the burstiness of the requests: the variance of their counts over increasing spans.
 fn arrivals(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     if requests.cells.is_empty() {
         return;

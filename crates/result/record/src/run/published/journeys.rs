@@ -129,7 +129,7 @@ impl JourneyRecord {
         ended || measured || !self.notes().is_empty()
     }
 
-    /// Notable observations, by the name of their step or feeder.
+    /// Returns the notable observations, by the name of their step or feeder.
     pub fn notes(&self) -> Vec<(String, String)> {
         let mut notes = Vec::new();
         for capture in &self.captures {

@@ -149,7 +149,7 @@ pub struct StreamRateRecord {
 }
 
 impl StreamRateRecord {
-    /// Rates from the mean gaps of streams.
+    /// Computes rates from the mean gaps of streams.
     fn of(pace: &Hist) -> Option<StreamRateRecord> {
         let rate = |quantile| {
             let gap = pace.quantile(quantile).as_secs_f64();

@@ -218,7 +218,7 @@ pub struct ClientsRecord {
 }
 
 impl UrlRecord {
-    /// Column heading.
+    /// Returns the column heading.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.url)
     }
@@ -244,7 +244,7 @@ pub struct QuantileRecord {
 }
 
 impl QuantileRecord {
-    /// Quantiles that the plan lists. `response`: the headline's times.
+    /// Returns the quantiles that the plan lists. `response`: the headline's times.
     pub(crate) fn all(report: &RunReport, response: &Hist) -> Vec<QuantileRecord> {
         let total = &report.measurement.total;
         let doubt = Doubt::of(total);

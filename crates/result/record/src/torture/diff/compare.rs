@@ -122,7 +122,7 @@ fn gained<'a>(a: &CaseRecord, b: &'a CaseRecord) -> Vec<&'a str> {
     names.filter(|name| fails(b, name) && !fails(a, name)).collect()
 }
 
-/// Losses of well-behaved clients, if both sides applied load.
+/// Describes the losses of well-behaved clients, if both sides applied load.
 fn impact(a: &CaseRecord, b: &CaseRecord) -> String {
     match (&a.health, &b.health) {
         (Some(a), Some(b)) => {

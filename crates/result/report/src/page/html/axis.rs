@@ -87,7 +87,7 @@ fn marks(low: f64, high: f64) -> Vec<f64> {
     all.filter(|mark| *mark >= low * 0.999_999 && *mark <= high * 1.000_001).collect()
 }
 
-/// Lines and labels of the vertical axis.
+/// Returns the lines and labels of the vertical axis.
 pub(crate) fn left_axis(scale: &Scale, label: &dyn Fn(f64) -> String) -> Markup {
     html! {
         @for tick in scale.ticks() {

@@ -296,7 +296,7 @@ fn heat(cells: &Cells, at: &[f64], across: &Scale, up: &Scale) -> Markup {
 /// Width and height of a small histogram, in pixels.
 const BARS: (usize, usize) = (120, 20);
 
-/// Bars of equal width, each 0 to 100 of the height.
+/// Returns the bars of equal width, each 0 to 100 of the height.
 pub(super) fn bars(all: &[u8], words: &str) -> Markup {
     let (width, height) = BARS;
     let step = width as f64 / all.len().max(1) as f64;

@@ -99,7 +99,7 @@ fn schedule(tags: &mut Vec<String>, name: &str, schedule: &Schedule, constant: &
     }
 }
 
-/// Blanks, commas and equal signs are escaped in tags.
+/// Escapes spaces, commas and equal signs in tags.
 fn escaped(text: &str) -> String {
     text.replace(' ', "\\ ").replace(',', "\\,").replace('=', "\\=")
 }

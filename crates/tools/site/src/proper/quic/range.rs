@@ -65,7 +65,7 @@ pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) 
     }
 }
 
-/// Faults below the streams.
+/// Returns the faults below the streams.
 fn ignored_input(defects: &Defects) -> IgnoredInput {
     let has = |defect| defects.contains(&defect);
     IgnoredInput {

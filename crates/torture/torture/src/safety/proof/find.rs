@@ -37,7 +37,7 @@ impl Claim {
 
 /// Environment for proofs: clock, fetch and name service are passed in.
 pub trait Sources {
-    /// Seconds since 1970-01-01 UTC.
+    /// Returns the seconds since 1970-01-01 UTC.
     fn unix_seconds(&mut self) -> i64;
 
     /// Returns the body of a 200 for [`FILE_PATH`] at this address; redirects are not followed. At

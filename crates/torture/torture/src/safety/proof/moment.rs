@@ -32,7 +32,7 @@ impl Day {
         (2000..=9999).contains(&date.year()).then_some(Day(date))
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the days since 1970-01-01.
     pub(super) fn since_epoch(self) -> i64 {
         i64::from(self.0.to_julian_day() - EPOCH_JULIAN)
     }
@@ -68,7 +68,7 @@ impl Minute {
         Ok(Minute { day: Day::parse(day)?, minute: hour * 60 + minute })
     }
 
-    /// Seconds since 1970-01-01 UTC.
+    /// Returns the seconds since 1970-01-01 UTC.
     pub fn unix_seconds(self) -> i64 {
         self.day.since_epoch() * DAY_S + i64::from(self.minute) * 60
     }
