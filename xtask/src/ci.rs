@@ -47,7 +47,8 @@ const STEPS: &[Step] = &[
     ("test", |root| tests(root, &["--locked".to_owned()])),
     // real servers, the rows that end soon
     ("truths", |root| {
-        // built by the tests; built alone it would have other features, and with it all its crates
+        // built together with the tests: built separately, it and all its crates would have other
+        // features
         let binary = shell::target_folder(root).join("debug/loadstone");
         truths::run(root, &truths::Options::ci(binary))
     }),

@@ -16,7 +16,7 @@ use units::{Nanos, Rate, show};
 const RATES: [f64; 4] = [1_000.0, 5_000.0, 20_000.0, 50_000.0];
 
 pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
-    // this measurement is not judged by earlier results
+    // earlier calibrations do not affect this measurement
     let env = Arc::new(Env::without_calibration());
     let environment = &env.environment;
     let site = SiteProcess::start(&["--null"])?;

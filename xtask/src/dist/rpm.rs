@@ -36,7 +36,7 @@ pub(super) fn pack(release: &Release, from: &Path) -> anyhow::Result<PathBuf> {
     let mut build = Command::new("rpmbuild");
     build.env("SOURCE_DATE_EPOCH", &release.date).args(["-bb", "--quiet"]);
     for (name, value) in [
-        // nothing of the builder's: no name, no clock, no folders, no second stripping
+        // nothing from the build machine: no name, no clock, no folders, no second stripping
         ("_buildhost", "localhost"),
         ("use_source_date_epoch_as_buildtime", "1"),
         ("clamp_mtime_to_source_date_epoch", "1"),
@@ -47,7 +47,7 @@ pub(super) fn pack(release: &Release, from: &Path) -> anyhow::Result<PathBuf> {
         ("_rpmfilename", "%%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm"),
         ("_topdir", top.to_str().context("the stage's path is UTF-8")?),
         ("_rpmdir", release.dist.to_str().context("the path of dist/ is UTF-8")?),
-        // not the user's database
+        // without the user's rpm database
         ("_dbpath", top.join("db").to_str().context("the stage's path is UTF-8")?),
     ] {
         build.arg("--define").arg(format!("{name} {value}"));

@@ -38,7 +38,7 @@ pub(crate) fn config(limits: &Limits) -> TransportConfig {
     config
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
         .max_concurrent_uni_streams(VarInt::from_u32(UNI_MAX))
-        // the server's limit is what is measured
+        // the test measures the server's limit
         .max_idle_timeout(None)
         .stream_receive_window(VarInt::from_u32(limits.stream_window))
         .receive_window(VarInt::from_u32(limits.connection_window))

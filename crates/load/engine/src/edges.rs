@@ -87,7 +87,7 @@ impl Edges {
         let first = !self.stopping;
         if first {
             self.stopping = true;
-            // thinking users leave when they wake: wake them now
+            // users in a think time leave when it ends: end it now
             self.next_due = Nanos::ZERO;
         }
         first

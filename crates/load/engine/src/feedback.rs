@@ -223,8 +223,7 @@ impl Feedback {
         let fallen = pace.due_within(now - person.started).min(all);
         let room = lanes(&self.setup).saturating_sub(person.outstanding);
         let count = fallen.saturating_sub(person.turns).min(u64::from(room)) as u32;
-        // without room the next response checks the clock, so that ticks without effect cost no
-        // time
+        // without room the next response checks the clock, which avoids ticks without effect
         if fallen < all && person.thinking == 0 && count < room {
             let at = person.started + pace.offset(fallen);
             self.people.think(at, user, 0);

@@ -147,7 +147,7 @@ impl SpecwebLoad {
         let absolute = plan.connection.proxy.is_some() && url.scheme() == "http";
         let mut made = build_own(plan, &url, method, &own, 0, absolute)?;
         if asked.left == 0 {
-            // the server is informed that no other request follows, and closes the connection
+            // the request announces that no other follows, so the server closes the connection
             made.bytes.clone_from(&made.last);
             made.cookie_at = made.cookie_at_last;
         }

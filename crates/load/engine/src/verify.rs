@@ -157,7 +157,7 @@ mod tests {
             (0, "a", None),
             (1, "b", None),
             (0, "a", None),
-            // unknown, then the other's, then a body that was the first for its target
+            // an unknown body, then that of the other target, then the first body of its target
             (1, "c", Some((print("b"), None))),
             (1, "a", Some((print("b"), Some(0)))),
             (2, "a", None),

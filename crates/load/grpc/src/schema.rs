@@ -233,7 +233,7 @@ fn located(why: protox::Error) -> SchemaError {
     if why.is_file_not_found() {
         return error(format!("{why}; name its folder with --proto-path"));
     }
-    // the long form of most errors has file, line and column in its first line
+    // the long form of most errors begins with file, line and column
     let text = format!("{why:?}").lines().next().unwrap_or_default().to_owned();
     match why.file() {
         Some(file) if !text.contains(file) => error(format!("{file}: {text}")),

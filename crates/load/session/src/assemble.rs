@@ -84,7 +84,7 @@ impl Session {
         for run in &runs {
             add_cost(&mut all.driver, &run.driver);
         }
-        // the last run's: figures of a machine do not add up over runs
+        // those of the last run, because figures of a machine do not add up over runs
         all.sut = runs.last_mut().and_then(|run| run.sut.take());
         all.held = runs.last_mut().and_then(|run| run.held.take());
         // the run with the greatest loss: a later run of a smaller fleet does not show the lost

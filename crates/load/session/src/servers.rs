@@ -119,7 +119,7 @@ pub(crate) fn check_this_machine(plan: &Plan) -> Result<()> {
         bail!("--cpus names core {core}, and this process may use {}", list.join(", "));
     }
     for address in &plan.connection.bind {
-        // port 0: any free port; the socket is closed again at once
+        // port 0: any free port; the socket is closed immediately
         std::net::TcpListener::bind((*address, 0)).with_context(|| {
             format!("--bind {address} is not an address of this machine (see `ip address`)")
         })?;

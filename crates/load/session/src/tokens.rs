@@ -53,7 +53,7 @@ impl Session {
             return Ok(());
         }
         let mut caller = caller(plan.clone())?;
-        // nothing is ever sent on it: it serves as a pause
+        // nothing is sent on this channel: its timeout serves as a pause
         let (_open, pause) = mpsc::channel::<()>();
         while !tokens.are_ready(now()) && crate::signals::caught() == 0 {
             let connected = request_due(tokens, &mut caller);

@@ -53,7 +53,7 @@ fn a_redirect_that_closes_leaves_connecting_in_the_totals() {
         .iter()
         .map(|(sample, _)| (sample.connect.map(millis), millis(sample.done - sample.intended)))
         .collect();
-    // the first call connects twice, the others reuse the connection that the previous one left
+    // the first call connects twice, the others reuse the previous connection
     let once = (Some(10), 32);
     assert_eq!(lines, [(Some(10), 42), once, once, once, once]);
     let total = &run.measurement.total;

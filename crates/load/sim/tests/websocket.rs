@@ -898,7 +898,7 @@ fn lifetimes_end_sockets_and_others_follow() {
         let run = execute(plan, echo_after(ms(20)), 1);
         assert_eq!(outcomes(&run).1, 0);
         let messages = &run.measurement.total.messages;
-        // ten sockets for ten seconds, each for a second in the mean
+        // ten sockets for ten seconds, each open for a mean of one second
         let opened = messages.counts.opened;
         assert!((85..=125).contains(&opened), "{opened}");
         assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&opened));

@@ -1,4 +1,4 @@
-//! The user's own cases: files in the form of the catalogue.
+//! The user's own cases: files in the form of the catalog.
 
 use crate::exit::Failure;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use world::evidence;
 const FILES_MAX: usize = 1_000;
 const FILE_MAX: u64 = 1 << 20;
 
-/// Returns the catalogue followed by the cases of these files and folders.
+/// Returns the catalog followed by the cases of these files and folders.
 ///
 /// # Errors
 /// Fails for a file that cannot be read or is invalid, with its name and the line, and for a

@@ -101,7 +101,7 @@ const CONFUSIONS: &[DefectRow] = &[
     one("hw-text", &["2: hello world is one line"]),
     one("hw-type", &["2: hello world is text/plain"]),
     one("sleep-text", &["3: a sleep says how long it was"]),
-    // so long that a slow machine is not mistaken for a sleep
+    // long enough to distinguish a sleep from a slow machine
     (
         "sleep-short",
         &[],

@@ -25,7 +25,7 @@ fn a_limiter_is_found() {
 #[test]
 fn workers_and_one_worker() {
     shows("serial-handler", &[("service", "100ms")], "/hw", &["-c", "8", "-d", "5s"]);
-    // workers with equal service times answer in step, like a clock
+    // workers with equal service times answer in unison, like a clock
     let site = [("service", "90ms..150ms"), ("workers", "4")];
     shows("worker-pool", &site, "/hw", &["-c", "16", "-d", "4s"]);
 }

@@ -198,7 +198,7 @@ fn a_named_pipe_has_one_beginning_and_one_end() {
 /// Waits until the site has answered this many requests.
 pub(crate) fn wait_for(site: &Site, requests: u64) {
     while site.served().requests < requests {
-        // the site's own wait: no clock of the test's
+        // the wait is the site's, so the test needs no clock
         assert!(!site.wait(std::time::Duration::from_millis(5)), "the site ended by itself");
     }
 }

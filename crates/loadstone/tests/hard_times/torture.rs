@@ -153,7 +153,7 @@ fn unrequested_responses_are_counted() {
     let twice = saying([one.clone(), one.clone()].concat(), "");
     let json = survive(&["-n", "4", &twice.url("/")]);
     assert_eq!(outcomes(&json)[..2], [4, 4]);
-    // the second of two responses in one read belongs to no call, not even to the next one one
+    // the second of two responses in one read belongs to no call, not even to the next one
     assert_eq!(failures(&json), [("unasked".to_owned(), 4)]);
     let flood = saying(one.clone(), one);
     let json = survive(&["-n", "4", &flood.url("/")]);

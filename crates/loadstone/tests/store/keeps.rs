@@ -50,7 +50,7 @@ fn a_run_is_shown_again_as_it_was() {
     assert_eq!(below_heading(&shown.stdout), ran.stdout);
     let shown = keeping(data.path(), &["runs", "show", "1", "--json", "-"]).expect(&[0]);
     assert_eq!(shown.stdout, std::fs::read_to_string(&json).unwrap());
-    // the store at the other path contains none of it
+    // the store at the other path has no result
     let other = data.path().join("other.db");
     let other = other.to_str().unwrap();
     let listed = keeping(data.path(), &["runs", "list", "--store", other]);

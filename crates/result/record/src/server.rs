@@ -202,7 +202,7 @@ impl Observed {
     fn new(run: &Inputs<'_>) -> Observed {
         let total = &run.measurement.total;
         let count = |class: &FailureClass| total.failures.get(class).copied().unwrap_or(0);
-        // an emulated path loses what it is asked to lose
+        // the losses of an emulated path are configured
         let emulated = run.plan.connection.path.is_some() || run.plan.connection.clients.is_some();
         let fails = |class: FailureClass| match class.blame() {
             Blame::Server => class != FailureClass::Unasked,

@@ -449,7 +449,7 @@ mod tests {
         let mut reader = SutReader::new(server.clone()).unwrap();
         let alive = reader.read();
         child.kill().unwrap();
-        // it has ended, and stays a zombie
+        // it has ended, and remains a zombie
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_child(&child)), ended).unwrap();
         let error = (reader.read(), SutReader::new(server).unwrap_err());

@@ -56,7 +56,7 @@ impl Delay {
             JitterLaw::Uniform => 2.0 * unit - 1.0,
             JitterLaw::Normal => {
                 let standard = Normal::standard();
-                // the ends of 0..1 have no quantile; the clamp is far inside
+                // 0 and 1 have no finite quantile; the clamp is well inside
                 standard.inverse_cdf(unit.clamp(1e-6, 1.0 - 1e-6)).clamp(-NORMAL_CUT, NORMAL_CUT)
             }
             JitterLaw::Exponential => (-(1.0 - unit).ln()).min(TAIL_CUT),

@@ -109,6 +109,6 @@ async fn close(mut socket: TcpStream, unread: bool) {
             }
         }
     };
-    // over time or not: the connection ends here
+    // the connection ends here, whether or not the time is over
     tokio::time::timeout(LINGER_MAX, swallow).await.ok();
 }

@@ -241,7 +241,7 @@ impl Visit {
         while let Some(frame) = incoming.frame().await {
             self.watch.wait_for(Waiting::Body);
             let frame = frame.map_err(|_| Box::new(refusal::broken_body()))?;
-            // trailers contain nothing that a node needs
+            // no node needs trailers
             let Ok(data) = frame.into_data() else { continue };
             len += data.len() as u64;
             if len > shared.body_max {

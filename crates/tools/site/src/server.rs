@@ -188,7 +188,7 @@ impl Site {
             log.flush();
         }
         if let Address::Unix(path) = &self.address {
-            // gone already is as good
+            // it does not matter if the file has been removed already
             std::fs::remove_file(path).ok();
         }
         result

@@ -121,7 +121,7 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     else {
         return;
     };
-    // a whole machine grows for other reasons
+    // the memory use of a whole machine grows for other reasons
     if !before.machine.is_empty()
         || !has_grown(runner, &before)
         || !runner.world.governor().may_repeat()

@@ -478,7 +478,7 @@ impl Governor {
             }
             _ => false,
         };
-        // continuing would mean coming back later, unexpectedly
+        // continuing would mean unexpected traffic later
         if unreachable && self.answered {
             let why = "this machine can no longer reach the server: host or network unreachable"
                 .to_owned();

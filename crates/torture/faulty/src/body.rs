@@ -92,7 +92,7 @@ impl BodyReader {
     ) -> Result<Taken, HeadRefusal> {
         let mut rest = buffer.as_slice();
         let taken = self.read(&mut rest, defects);
-        // all at once: chunk by chunk, the rest would be moved as often as there are chunks
+        // removed in one step: chunk by chunk, the rest would be moved once per chunk
         let read = buffer.len() - rest.len();
         buffer.drain(..read);
         taken

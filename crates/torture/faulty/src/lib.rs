@@ -1,5 +1,5 @@
 //! The firing range: a small server that does everything right, with a switch for every defect. It
-//! validates the catalogue: without switches every case passes, and at least one switch turns each
+//! validates the catalog: without switches every case passes, and at least one switch turns each
 //! case red that can fail. A machine without sockets and clocks: bytes and instants in, actions
 //! out; simulations and the site serve the same one.
 #![forbid(unsafe_code)]

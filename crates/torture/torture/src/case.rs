@@ -21,7 +21,7 @@ use dialogue::talk::Awaited;
 use std::sync::Arc;
 use units::Nanos;
 
-/// One case of the catalogue.
+/// One case of the catalog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// `S-07`: group and number.

@@ -1,4 +1,4 @@
-//! The catalogue: all case files of `cases/`, compiled in. There is one file per case, named after
+//! The catalog: all case files of `cases/`, compiled in. There is one file per case, named after
 //! its id, so that a case can be found, read and disputed without reading code. Regressions found
 //! on real servers are in `cases/regressions/` and name the server and the date.
 

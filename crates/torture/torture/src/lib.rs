@@ -1,7 +1,7 @@
 //! Torture: finds inputs that make a web server crash, hang, leak or lock out well-behaved clients,
-//! with reproducible bytes as proof. Contains the case catalogue, the judgment of responses,
-//! results and transcripts, and the rules of permission. Layer 2: data and pure functions;
-//! `dialogue` has the conversations, and `campaign` runs the cases.
+//! with reproducible bytes as proof. Contains the case catalog, the judgment of responses, results
+//! and transcripts, and the rules of permission. Layer 2: data and pure functions; `dialogue` has
+//! the conversations, and `campaign` runs the cases.
 #![forbid(unsafe_code)]
 
 pub mod beside;

@@ -117,7 +117,7 @@ pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
                     let span = std::mem::take(&mut waiting);
                     found.push(SentPause { after, span, ..SentPause::default() });
                 } else if after > 0 && bytes.len() == 1 {
-                    // a shell joins what it writes without a pause
+                    // a shell joins writes without a pause between them
                     other_action(&mut found, after);
                 }
                 after += bytes.len() as u64;

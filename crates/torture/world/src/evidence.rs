@@ -122,7 +122,7 @@ fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
             case.version, now.version, case.version
         )),
         Some(_) => {}
-        // a user's own case is next to its failure
+        // a user's own case is stored next to its failure
         None if case.group() == OWN => {}
         None => notes.push(format!(
             "{id} is not a case of this version: judged by the recorded \

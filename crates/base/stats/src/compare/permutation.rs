@@ -61,7 +61,7 @@ fn digits(mut index: usize, bases: impl Iterator<Item = usize>) -> Vec<u32> {
 fn choices(before: usize, after: usize, most: usize) -> Option<Vec<Labels>> {
     let total = before + after;
     let mut found = Vec::new();
-    // the places that are labelled "after", from the last ones towards the first
+    // the places that are labeled "after", from the last one to the first
     let mut places: Vec<usize> = (before..total).collect();
     loop {
         let mut labels = vec![false; total];

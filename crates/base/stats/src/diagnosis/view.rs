@@ -128,7 +128,7 @@ impl<'a> View<'a> {
         let crowd = self.evidence.users.map_or(self.overloaded(), |users| users > 1);
         let paced = crowd && ticks.together < TOGETHER_MIN;
         let scheduled = self.evidence.users.is_none() && ticks.due_length > ticks.length / 2.0;
-        // a tick that is short compared with the work delays no call by much
+        // a tick that is short compared with the work hardly delays a call
         let matters = ticks.period.0 as f64 >= TICK_SHARE_MIN * self.typical().0 as f64;
         matters && !paced && !scheduled
     }

@@ -297,7 +297,7 @@ fn the_remaining_steps_are_never_underestimated() {
             announced(course.clone(), under(rate));
         }
     }
-    // the first level is too much
+    // the first level is beyond the capacity
     announced(automatic(2_000.0), under(100.0));
 }
 

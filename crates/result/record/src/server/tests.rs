@@ -229,7 +229,7 @@ fn rows_of_the_series_replace_beats() {
         .collect();
     let server = Server::of(&report(measurement.clone()));
     assert_eq!((server.conduct, server.since_s), (Conduct::Refusing, Some(3.0)));
-    // open connections that end with it are a death
+    // if the open connections end too, the server died
     measurement.series.iter_mut().take(3).for_each(|row| row.open_connections = 4);
     let server = Server::of(&report(measurement));
     assert_eq!(
@@ -324,7 +324,7 @@ fn calls_without_a_connection_are_failures() {
         server.sentence(),
         "failing: 5.99 % of 1,001 calls (60 × no connection within the connect timeout)"
     );
-    // an emulated path loses what it is asked to lose
+    // the losses of an emulated path are configured
     let text = "version = 1\nurl = 'http://h/'\n[connection]\npath = 'loss=1%'\n";
     report.plan.connection.path = plan::from_toml(text, &plan::NoFiles).unwrap().connection.path;
     assert_eq!(Server::of(&report).conduct, Conduct::Serving);

@@ -190,7 +190,7 @@ impl BatchRing {
     /// open: the kernel may still use the buffers, which are then leaked with the ring.
     pub fn end(&mut self) -> bool {
         let second = Timespec::new().sec(1);
-        // open requests are canceled where they are; having none is fine
+        // open requests are canceled; it is no error if there are none
         self.ring.submitter().register_sync_cancel(Some(second), CancelBuilder::any()).ok();
         let mut tries = TRIES;
         while self.open > 0 && tries > 0 {

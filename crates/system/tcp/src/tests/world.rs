@@ -203,7 +203,7 @@ impl World {
                 else {
                     panic!("the client sent what cannot be read");
                 };
-                // close to the wrap, so that every transfer crosses it
+                // close to the wrap of sequence numbers, so that every transfer crosses it
                 self.host.arrive(self.now, flow, &head, payload, u32::MAX - 20_000);
             } else {
                 // once with data that stays until the next packet arrives, once without

@@ -38,7 +38,7 @@ impl OddResponse {
         let Some((end, body)) = end_by(b"\r\n\r\n").or_else(|| end_by(b"\n\n")) else {
             return OddResponse { status: None, body_bytes: 0 };
         };
-        // of the empty line its first half belongs to the head
+        // the line end before the empty line belongs to the head
         let head = &text[..end + (body - end) / 2];
         let word = find(head, b"HTTP").map(|at| &head[at..]);
         let status = match word.and_then(|word| word.get(TO_STATUS..)) {

@@ -50,7 +50,7 @@ pub(super) fn plan(work: &Work) -> Result<Plan, Ending> {
     plan.http2.frame_max = options.frame_max;
     let connection = &mut plan.connection;
     connection.pipeline = narrow(options.streams);
-    // what h2load has sent once it does not send again
+    // h2load does not resend
     connection.tries = 1;
     connection.reconnect_pause = Nanos::ZERO;
     connection.unix = options.unix.as_ref().map(Into::into);

@@ -287,7 +287,7 @@ impl Tally {
         };
         let mut rates: Vec<f64> = self.clients.iter().filter_map(rate).collect();
         if rates.is_empty() && self.clients.iter().any(|client| client.broken) {
-            // refused at once, in no time
+            // refused immediately, with a time of 0
             rates.push(0.0);
         }
         rates.resize(rates.len() + self.unopened as usize, 0.0);

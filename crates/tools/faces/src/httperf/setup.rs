@@ -144,7 +144,7 @@ fn work(options: &Options, strict: bool, files: &dyn Files) -> Result<Work, Stri
         if requests.is_empty() {
             return Err(format!(": no URI in {file}"));
         }
-        // connections that find the list at its end are not made
+        // no connections are made after the end of the list
         let calls = options.calls.max(1);
         let enough = (requests.len() as u64).div_ceil(calls);
         let count = if *again || options.sessions.is_some() { count } else { count.min(enough) };
@@ -243,7 +243,7 @@ fn load(options: &Options, work: &Work) -> Result<Load, String> {
             Arrivals { at: Some(instants.into()), ..Arrivals::constant(rate) }
         }
     };
-    // what finds no descriptor fails at once
+    // a connection without a free descriptor fails at once
     Ok(Load::Open { arrivals, session, connections_max: None, queue_max: Some(0) })
 }
 

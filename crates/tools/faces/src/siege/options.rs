@@ -64,7 +64,8 @@ pub(super) fn parse(
     let args: Vec<String> = args.iter().filter(|arg| *arg != NEWER).cloned().collect();
     let found: Vec<Result<Found, String>> =
         read_all(&args, SHORT, &LONG).into_iter().map(|each| each.map(as_letter)).collect();
-    // the line is read twice, complaints and all: up to -R for the file's name, then from the start
+    // the command line is parsed twice, with its error messages: up to -R for the name of the file,
+    // then from the start
     let is_rc = |each: &Result<Found, String>| matches!(each, Ok(Found::Short('R', _)));
     let named = found.iter().position(is_rc);
     let before = &found[..named.unwrap_or(found.len())];

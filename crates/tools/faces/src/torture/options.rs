@@ -51,7 +51,8 @@ pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
             OptionStep::Option('t', value) => {
                 times = whole('t', perl_number(value).trunc(), TIMES_MAX)?.max(1);
             }
-            // copies are counted up to the number, and times run through a list of them
+            // Perl counts copies up to the number (rounded up), and repetitions in a list
+            // (truncated)
             OptionStep::Option('c', value) => {
                 copies = whole('c', perl_number(value).ceil(), COPIES_MAX)?.max(1);
             }

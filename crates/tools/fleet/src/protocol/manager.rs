@@ -453,7 +453,7 @@ impl Manager {
         let waiting = self.applicants.entry(id.to_owned()).or_default();
         let Some(known) = waiting.iter().find(|known| known.session == session) else {
             self.proofs += 1;
-            // no hello that answered an earlier manager has this number
+            // hellos to an earlier manager have another number
             let proof = self.epoch.rotate_left(32) ^ self.proofs;
             if waiting.len() == APPLICANTS_MAX {
                 waiting.remove(0);
@@ -921,7 +921,7 @@ impl Manager {
         let odd = |(_, agent_entry): &(&String, &AgentEntry)| {
             silent(agent_entry) || agent_entry.may_have_gap()
         };
-        // of thousands nearly all are well, and no name is copied for them
+        // nearly all of thousands of agents are well, so no name is copied for them
         let agents: Vec<String> =
             self.agent_entries.iter().filter(odd).map(|(agent, _)| agent.clone()).collect();
         for agent in agents {

@@ -203,7 +203,7 @@ fn an_awaited_row_empties_a_full_shelf() {
         let events = std::iter::from_fn(|| manager.event());
         events.filter(|event| matches!(event, FleetEvent::Row(..))).count()
     };
-    // more than it keeps: further ones are requested again
+    // more than it stores, so the others are requested again
     for number in 1..=5_000 {
         manager.row("A0", row(number), now);
     }

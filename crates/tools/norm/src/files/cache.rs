@@ -113,7 +113,7 @@ impl<V> Cache<V> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Generations<V>> {
-        // nothing between lock and unlock leaves the books half written
+        // no code between lock and unlock can leave the entries inconsistent
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -403,7 +403,7 @@ fn odd_files_are_missing_and_block_no_request() {
     assert_eq!(site.broken("/fifo", "odd-500").status, 500);
     assert_eq!(site.broken("/socket", "odd-500").status, 500);
     assert_eq!(site.broken("/vanished", "odd-500").status, 404);
-    // an odd index page is not one
+    // an unusual index page does not count as one
     std::fs::rename(&fifo, site.at("htdocs/sub/index.html")).unwrap();
     assert!(site.get("/sub/").text.contains("Index of /sub/"));
 }

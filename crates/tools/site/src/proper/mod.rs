@@ -146,7 +146,7 @@ impl ProperServer {
         let mut stop = common.stop.clone();
         tasks.block_on(&runtime, async {
             tokio::select! {
-                // nothing is ever sent: it ends when the sign is dropped
+                // no value is ever sent: this ends when the sender is dropped
                 _ = stop.changed() => {}
                 () = accept(&acceptor, &common, &counters) => {}
                 () = quic::accept(quic, &common, &counters) => {}
@@ -169,7 +169,7 @@ pub(crate) fn serve_range(
     let mut stop = common.stop.clone();
     LocalSet::new().block_on(&runtime, async {
         tokio::select! {
-            // nothing is ever sent: it ends when the sign is dropped
+            // no value is ever sent: this ends when the sender is dropped
             _ = stop.changed() => {}
             () = quic::serve_range(quic, defects) => {}
         }

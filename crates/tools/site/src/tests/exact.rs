@@ -308,7 +308,8 @@ fn lengths_are_wrong_as_ordered() {
     let long = site(&[("wrong-length", "long")]);
     let more = |text: String| text.replace("Length: 11", "Length: 16");
     assert_eq!(ask(&long, last("GET /hw")), more(closed()));
-    // the connection stays, and the client waits for the rest: it gets the next response's start
+    // the connection stays open, and the client waits for the rest: it receives the start of the
+    // next response
     let mut client = Client::new(&long);
     client.send(request("GET /hw") + &last("GET /hw"));
     assert_eq!(client.rest(), more(kept()) + &more(closed()));

@@ -13,7 +13,7 @@ use units::{Nanos, show};
 
 /// Returns the number and duration of repetitions of a hung request.
 pub(crate) fn repeats() -> Option<HangRepeats> {
-    // the tests parse the catalogue
+    // the tests parse the catalog
     let all = torture::catalogue::cases().unwrap_or_default();
     all.into_iter().find_map(|case| match case.family {
         Some(Family::HangGone(with)) => Some(with),

@@ -76,7 +76,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
                 random::book(runner, case, name, shot, "", fired, result) == TestOutcome::Fail;
             failures += u64::from(failed);
             hangs += u64::from(failed && silent);
-            // every other silent request of this round would cost a full time limit too
+            // every further silent request of this round would take a full time limit too
             if is_enough(failures, hangs) {
                 break;
             }

@@ -121,7 +121,7 @@ pub fn read_case(name: &str, file: &str) -> Result<Case, String> {
 /// Parses a case file of the user, which has exchanges only and an id of the users' group.
 ///
 /// # Errors
-/// Fails like [`read_case`], and on features reserved for the catalogue.
+/// Fails like [`read_case`], and on features reserved for the catalog.
 pub fn read_own(name: &str, file: &str) -> Result<Case, String> {
     read_with(name, file, &|case| {
         if case.group() != OWN {

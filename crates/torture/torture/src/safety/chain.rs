@@ -279,7 +279,7 @@ mod tests {
             let at = at % bytes.len();
             bytes[at] ^= by;
             let found = verify(&bytes, Some(&last));
-            // a missing final line feed is a truncated line, which the second place still covers
+            // a missing final line feed is a truncated line, which the second copy still has
             prop_assert!(found.is_err(), "{found:?}");
         }
 

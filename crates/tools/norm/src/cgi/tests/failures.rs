@@ -291,7 +291,7 @@ async fn a_script_finishes_after_a_head_request() {
     let mut ask = get(None);
     ask.method = Method::HEAD;
     let reply = script.answer(ask, &Breaks::default()).await;
-    // of no known length: that of a GET is not known either (RFC 9110 §8.6)
+    // its length is unknown, like that of a GET (RFC 9110 §8.6)
     assert!(matches!(reply.content, Content::Stream(_)), "{reply:?}");
     assert_eq!(content(reply).await, (String::new(), None));
     let after = stage.path("after");

@@ -119,7 +119,7 @@ fn cases(runner: &Runner<'_>) -> Vec<Case> {
     if !asked.is_empty() {
         return asked;
     }
-    // the tests parse the catalogue
+    // the tests parse the catalog
     let known = catalogue::cases().unwrap_or_default();
     known.iter().filter(|case| !case.press).filter(own).cloned().collect()
 }

@@ -56,7 +56,7 @@ fn slow_cases(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
     let state = |case: &Case| SlowHold::of(case).map(|hold| hold.state);
     let asked = runner.cases.iter().filter(|one| !one.press && state(one).is_some());
     all.extend(asked.cloned());
-    // the tests parse the catalogue
+    // the tests parse the catalog
     let known = catalogue::cases().unwrap_or_default();
     let partners: Vec<SlowState> =
         all.iter().filter_map(|one| state(one)?.without_drops()).collect();
