@@ -1,4 +1,4 @@
-//! A page as marks, their blocks, and the rest.
+//! A page of the guide as marks, the blocks that they describe, and other text.
 
 use anyhow::{Context, bail};
 

@@ -115,7 +115,7 @@ impl CallbackState {
         if place == 0 { self.streams.pop_front() } else { self.streams.remove(place) }
     }
 
-    /// Takes a field of a response in.
+    /// Processes a field of a response.
     fn field(&mut self, id: i32, name: &[u8], value: &[u8]) {
         if name == STATUS {
             // a report shows the heads of failed responses, whatever else needs heads

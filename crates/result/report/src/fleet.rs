@@ -70,7 +70,7 @@ fn moves(fleet: &FleetRecord) -> Vec<String> {
     lines
 }
 
-/// Returns the rank of an agent by interest: lost, invalid, late.
+/// Returns the rank of an agent in lists: lost ones first, then invalid, then late.
 fn oddness(agent: &AgentRecord) -> f64 {
     let gone = if agent.lost > 0 || agent.lost_at_s.is_some() { 1e6 } else { 0.0 };
     let bad = if agent.state == "INVALID" { 1e3 } else { 0.0 };

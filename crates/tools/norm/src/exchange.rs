@@ -97,7 +97,7 @@ pub(crate) enum Content {
     /// Pieces of files and bytes in sequence: ranges, multipart ranges.
     Pieces(Vec<Piece>),
     /// Content of the announced length, or of unknown length without Content-Length; ends when the
-    /// sender is dropped, breaks off on an error.
+    /// sender is dropped, and is truncated by an error.
     Stream(mpsc::Receiver<std::io::Result<Bytes>>),
     /// The response to a GET of this path of the site, query included: CGI's local redirect (RFC
     /// 3875 §6.2.2). The rest of the reply is ignored.

@@ -31,7 +31,7 @@ pub(crate) fn shrink_all(runner: &mut Runner<'_>) -> Vec<Shrunk> {
     all
 }
 
-/// Returns `None` if it no longer fails.
+/// Shrinks one finding; returns `None` if it no longer fails.
 pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<Shrunk> {
     let before = runner.budget.spent();
     let whole = &finding.script.steps;

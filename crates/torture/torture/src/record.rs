@@ -156,7 +156,7 @@ pub struct SentBytes {
     pub pauses: Vec<SentPause>,
 }
 
-/// Returns what a script sends; with the valid request after it if that is what failed.
+/// Returns the bytes that a script sends, with the valid request after it if that request failed.
 pub fn sent_again(script: &TalkScript, talk: &Talk, kind: Option<FailureKind>) -> SentBytes {
     let mut all = SentBytes { bytes: sent(&script.steps), pauses: pauses(&script.steps) };
     let behind = kind.is_some_and(FailureKind::is_behind);

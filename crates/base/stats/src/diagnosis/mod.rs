@@ -87,7 +87,7 @@ impl Rule {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sign {
     pub(crate) confidence: Confidence,
-    /// The evidence in words, with the figures: a sentence without its full stop.
+    /// The evidence as a sentence with the figures, without a final period.
     pub(crate) evidence: String,
 }
 

@@ -83,7 +83,7 @@ fn read_again(asked: Asked, keep_head: bool, input: &[u8]) -> Seen {
     see_by(asked, keep_head, &mut advance, std::iter::once(input))
 }
 
-/// Reads on; true: these are a response's first bytes.
+/// Reads further bytes; true: the first bytes of a response.
 type Step<'a> =
     &'a mut dyn FnMut(&mut ResponseReader, bool, &[u8]) -> Result<Advance, ResponseError>;
 
@@ -145,7 +145,7 @@ fn random_pieces(input: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A chunked body is read as the plainest possible reading of RFC 9112 §7.1 reads it.
+/// Checks that a chunked body is read like by the simplest implementation of RFC 9112 §7.1.
 pub(crate) fn chunked(data: &[u8]) {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let input = [HEAD, data].concat();

@@ -223,7 +223,7 @@ fn at<T: Copy>(sorted: &[T], share: f64) -> T {
     sorted[row.saturating_sub(1).min(sorted.len() - 1)]
 }
 
-/// Places from `low` to `high`, with a constant factor between them.
+/// Returns points from `low` to `high`, with a constant factor between them.
 fn places(low: f64, high: f64) -> Vec<f64> {
     let (low, high) = (low.max(f64::MIN_POSITIVE), high.max(low * 1.000_001));
     let step = (high / low).ln() / (PLACES - 1) as f64;

@@ -83,7 +83,7 @@ impl Ui {
         }
     }
 
-    /// Waits for the server's end, which only a bug can cause; true when it has ended.
+    /// Waits until the server has ended, which only a bug can cause; returns true if it has.
     pub fn wait(&self, span: Duration) -> bool {
         matches!(self.ended.recv_timeout(span), Err(mpsc::RecvTimeoutError::Disconnected))
     }

@@ -14,7 +14,7 @@ const PERIOD_MAX: usize = 1_024;
 /// The end of a line may look like the start of a repetition: the next line is searched for within
 /// this distance.
 const LINE_AHEAD: usize = 64;
-/// Fewer repetitions are written out.
+/// Minimum number of repetitions for a loop; fewer are printed in full.
 const TIMES_MIN: usize = 4;
 
 /// Returns bytes with escapes, truncated in the middle.

@@ -49,7 +49,7 @@ pub struct BatchRing {
     /// True if the kernel no longer accepts requests. The ring is not used again: the queue may
     /// still contain earlier requests whose memory was freed.
     broken: bool,
-    /// Time asleep does not count as waiting for a disk.
+    /// Flag by which time asleep does not count as waiting for a disk.
     sleep: EnterFlags,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn plan(options: &Options, strict: bool) -> Option<Plan> {
     Some(plan)
 }
 
-/// Between two connections that a thread of wrk2 opens.
+/// Interval at which a thread of wrk2 opens connections.
 const STAGGER: Nanos = Nanos::from_millis(5);
 /// Connections whose starts are listed: no machine has descriptors for more.
 const CONNECTIONS_MAX: u32 = 1_000_000;

@@ -482,7 +482,7 @@ impl Manager {
         false
     }
 
-    /// Gives a process the place of an agent.
+    /// Assigns the place of an agent to a process.
     fn take_place(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
         let Some(agent_entry) = self.agent_entries.get_mut(agent) else {
             self.agent_entries.insert(agent.to_owned(), AgentEntry::new(hello, stamp.number, now));

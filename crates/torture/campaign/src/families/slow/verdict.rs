@@ -1,4 +1,4 @@
-//! Judges a held state: an outcome and a number.
+//! Judges a held state by an outcome and a measured number.
 
 use super::states::SlowHold;
 use crate::slow_states::{HeldState, SlowState};
