@@ -107,12 +107,13 @@ impl Site {
         config: &Config,
         common: &proper::Common,
     ) -> SiteThread {
-        let counters = Arc::new(Counters::new());
-        self.counters.push(Arc::clone(&counters));
+        let [counters, page_counters] = [(); 2].map(|()| Arc::new(Counters::new()));
+        self.counters.extend([&counters, &page_counters].map(Arc::clone));
         SiteThread {
             listener,
             config: config.clone(),
             counters,
+            page_counters,
             lateness: Arc::clone(&self.lateness),
             common: common.clone(),
             stop: Arc::clone(&self.stop),
@@ -218,6 +219,7 @@ struct SiteThread {
     listener: Listener,
     config: Config,
     counters: Arc<Counters>,
+    page_counters: Arc<Counters>,
     lateness: Arc<LatenessLog>,
     common: proper::Common,
     stop: Arc<OwnedFd>,
@@ -242,7 +244,8 @@ impl SiteThread {
     }
 
     fn prepare(self) -> std::io::Result<Prepared> {
-        let SiteThread { listener, config, counters, lateness, common, stop, quic } = self;
+        let SiteThread { listener, config, counters, page_counters, .. } = self;
+        let SiteThread { lateness, common, stop, quic, .. } = self;
         Ok(match config.engine() {
             Engine::Proper => {
                 let server = proper::ProperServer::new(listener, common, counters, quic)?;
@@ -252,6 +255,7 @@ impl SiteThread {
                 let connections_max = connections_max(&config) / config.threads.max(1);
                 let shared = exact::Shared {
                     counters,
+                    page_counters,
                     lateness,
                     connections_max,
                     nodelay: !config.faults.weak.nagle,

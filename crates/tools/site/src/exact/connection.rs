@@ -170,7 +170,9 @@ impl Connection {
             return Life::Over;
         }
         let read = match self.state {
-            ConnectionState::Reading => self.has_room() && self.input.len() <= HEAD_MAX,
+            ConnectionState::Reading => {
+                !self.peer_done && self.has_room() && self.input.len() <= HEAD_MAX
+            }
             ConnectionState::Finishing | ConnectionState::Leaving => false,
             ConnectionState::Lingering { .. } => true,
         };
@@ -197,9 +199,9 @@ impl Connection {
             return Life::when(count > 0 && *left > 0);
         }
         if count == 0 {
-            // the client may have closed only its own side and still wait for responses
+            // the client may have closed only its own side and still wait for responses, also to
+            // requests that were read and wait for room
             self.peer_done = true;
-            self.state = ConnectionState::Finishing;
             return Life::Open;
         }
         self.input.extend_from_slice(&core.scratch[..count]);

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use units::Nanos;
 
@@ -13,6 +14,7 @@ use super::request::ExactRequest;
 use super::slab::Id;
 use super::stall::StallClock;
 use crate::access::AccessLine;
+use crate::counters::Counters;
 use crate::head::Date;
 use crate::proper::{self, PageThread, PassedConnection, SharedScript};
 use crate::script::Script;
@@ -62,7 +64,11 @@ pub(super) struct Core {
     others: Option<proper::Common>,
     /// Server of these pages, once one of them was requested.
     page_thread: Option<PageThread>,
+    pub(super) start_pages: StartPages,
 }
+
+/// Starts the server of the other pages.
+type StartPages = fn(&proper::Common, &Arc<Counters>, &SharedScript) -> std::io::Result<PageThread>;
 
 /// Size of one read, and approximate size of one write.
 pub(super) const SCRATCH_LEN: usize = 64 * 1024;
@@ -73,6 +79,7 @@ impl Core {
         Core {
             others: shared.pages.clone().filter(|_| only_times),
             page_thread: None,
+            start_pages: PageThread::start,
             shared,
             faults: config.faults.clone(),
             body_max: config.body_max,
@@ -95,20 +102,21 @@ impl Core {
         self.others.is_some()
     }
 
-    /// Passes a connection on.
-    ///
-    /// # Errors
-    /// Fails if the system has no thread or descriptor left.
-    pub(super) fn pass_on(&mut self, connection: PassedConnection) -> std::io::Result<()> {
-        let Some(others) = &self.others else { return Ok(()) };
+    /// Passes a connection on. It is closed, with its request unanswered, if the system has no
+    /// thread or descriptor left; the next connection tries again.
+    pub(super) fn pass_on(&mut self, connection: PassedConnection) {
+        let Some(others) = &self.others else { return };
         if self.page_thread.is_none() {
-            let started = PageThread::start(others, &self.shared.counters, &self.script)?;
-            self.page_thread = Some(started);
+            let counters = &self.shared.page_counters;
+            self.page_thread = (self.start_pages)(others, counters, &self.script).ok();
         }
-        if let Some(thread) = &self.page_thread {
-            thread.pass(connection);
+        match &self.page_thread {
+            Some(thread) => thread.pass(connection),
+            None => {
+                self.shared.counters.requests(1);
+                self.book(connection.peer, "", None, None);
+            }
         }
-        Ok(())
     }
 
     pub(super) fn set_timer(&mut self, at: Nanos, duty: Duty, id: Id) {

@@ -184,7 +184,7 @@ impl FaultyLoop {
     fn pass_on(&mut self, id: Id) -> io::Result<()> {
         let Some(connection) = self.connections.remove(id) else { return Ok(()) };
         self.poller.delete(connection.fd())?;
-        self.core.pass_on(connection.passed(self.poller.is_tcp()))?;
+        self.core.pass_on(connection.passed(self.poller.is_tcp()));
         let rested = self.rested();
         self.poller.listen(rested)
     }
@@ -196,6 +196,7 @@ fn peer_of(fd: &OwnedFd) -> Option<std::net::SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
     use std::net::TcpStream;
     use std::sync::Arc;
 
@@ -218,6 +219,7 @@ mod tests {
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
         let shared = Shared {
             counters: Arc::new(Counters::new()),
+            page_counters: Arc::new(Counters::new()),
             lateness: Arc::new(LatenessLog::new()),
             connections_max: 1,
             nodelay: true,
@@ -240,5 +242,38 @@ mod tests {
             server.turn().unwrap();
         }
         assert_eq!(server.accepted, 2);
+    }
+
+    #[test]
+    fn a_site_without_a_thread_for_other_pages_closes_one_connection_and_goes_on() {
+        let mut config = Config::on_free_port();
+        config.faults.delay = Some(crate::faults::TimeLaw::Fixed(Nanos(1)));
+        let (listener, address) = Listener::bind(&config.listen, 16).unwrap();
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let (common, _stop_sign) = crate::proper::Common::new(&config, 8);
+        let shared = Shared {
+            counters: Arc::new(Counters::new()),
+            page_counters: Arc::new(Counters::new()),
+            lateness: Arc::new(LatenessLog::new()),
+            connections_max: 8,
+            nodelay: true,
+            pages: Some(common),
+        };
+        let counters = Arc::clone(&shared.counters);
+        let mut server = FaultyLoop::new(Poller::new(listener, stop).unwrap(), &config, shared);
+        server.core.start_pages = |_, _, _| Err(io::ErrorKind::WouldBlock.into());
+        let mut client = TcpStream::connect(address.to_string()).unwrap();
+        client.write_all(b"GET /gzip/10 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        let patience = net::reactor::monotonic() + Nanos::from_secs(5);
+        server.core.set_timer(patience, Duty::Linger, NO_CONNECTION);
+        let mut served = crate::Served::default();
+        while served.unanswered == 0 && server.core.next_timer().is_some() {
+            assert_eq!(server.turn().unwrap(), Turn::Again);
+            served = crate::Served::default();
+            served.add(&counters);
+        }
+        assert_eq!((served.requests, served.unanswered), (1, 1));
+        // closed, with a reset if its last bytes were not read
+        assert!(matches!(client.read(&mut [0; 1]), Ok(0) | Err(_)));
     }
 }

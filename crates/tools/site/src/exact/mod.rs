@@ -31,6 +31,8 @@ use crate::proper;
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
+    /// Counters of connections that the fault loop passes on: another thread changes them.
+    pub(crate) page_counters: Arc<Counters>,
     pub(crate) lateness: Arc<LatenessLog>,
     /// Connections of this thread that may be open at once.
     pub(crate) connections_max: usize,

@@ -2,6 +2,7 @@
 //! kept beyond [`HEAD_MAX`].
 
 use crate::head::unix_ms;
+use crate::proper::is_http1_call;
 use crate::route::{
     AUTH_TOKEN, Route, bearer_of, credentials, is_current, login_text, name_text, origin_form,
     token_text,
@@ -162,6 +163,7 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRe
                 _ => Page::Unauthorized,
             }
         }
+        _ if is_call(head) => Page::Elsewhere { socket: false },
         Ok(Route::Socket(_)) => Page::Elsewhere { socket: true },
         Err(refusal) if refusal.status == 400 => Page::Refused(refusal.text),
         Err(_) | Ok(Route::Welcome | Route::Hello | Route::Token(_)) => Page::Hello,
@@ -176,6 +178,18 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRe
         body,
         expects: version == Version::Http11 && has("expect", "100-continue"),
     })
+}
+
+/// Returns whether a request is a call of gRPC-Web or Connect, which the other server answers.
+fn is_call(head: &httparse::Request<'_, '_>) -> bool {
+    let value = |name: &str| {
+        let mut fields = head.headers.iter();
+        let found = fields.find(|field| field.name.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(found.value).ok()
+    };
+    let is_connect = value("connect-protocol-version").is_some();
+    head.method == Some("POST")
+        && value("content-type").is_some_and(|kind| is_http1_call(kind, is_connect))
 }
 
 /// Determines the body strictly by RFC 9112 §6.3: both lengths, two different lengths or an unknown

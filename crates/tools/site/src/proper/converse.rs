@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::body::{Bytes, Incoming};
@@ -123,7 +124,7 @@ impl ConnectionLog {
                         continue;
                     }
                 }
-                (None, Err(_)) if inner.faults.as_ref().is_some_and(|it| it.must_reset()) => {
+                (None, Err(_)) if self.must_reset() => {
                     return stream.reset();
                 }
                 (None, Err(error)) => self.book_refusal(&error),
@@ -136,12 +137,28 @@ impl ConnectionLog {
 
     /// Serves HTTP/2 with prior knowledge (RFC 9113 section 3.3).
     async fn converse_http2(self, stream: CountedStream) {
+        let resetter = self.0.faults.is_some().then(|| stream.resetter());
         let connection = http2::Builder::new(Local)
             .max_header_list_size(HEAD_MAX as u32)
             .enable_connect_protocol()
             .serve_connection(TokioIo::new(stream), self.clone());
-        // hyper has already answered protocol errors
-        connection.await.ok();
+        let mut connection = Box::pin(connection);
+        poll_fn(|cx| match self.must_reset() {
+            true => Poll::Ready(()),
+            // hyper has already answered protocol errors
+            false => connection.as_mut().poll(cx).map(|_| ()),
+        })
+        .await;
+        if let (true, Some(Ok(resetter))) = (self.must_reset(), resetter) {
+            // all its streams end with it, as those of HTTP/1.1 do
+            drop(connection);
+            resetter.reset();
+        }
+    }
+
+    /// Returns whether a fault requires that the connection be reset.
+    fn must_reset(&self) -> bool {
+        self.0.faults.as_ref().is_some_and(|faults| faults.must_reset())
     }
 
     /// Counts hyper's own response to a head that it could not parse.

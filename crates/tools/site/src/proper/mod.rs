@@ -33,6 +33,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::LocalSet;
 use workload::fileset::FileSet;
 
+pub(crate) use self::grpc_form::is_http1_call;
 pub(crate) use self::passed::{PageThread, PassedConnection, SharedScript};
 pub(crate) use self::quic::QuicListener;
 use self::stream::Acceptor;

@@ -99,12 +99,18 @@ async fn serve(
 ) {
     let common = Rc::new(common);
     while let Some(passed) = receiver.recv().await {
-        let Ok(permit) = Arc::clone(&common.room).try_acquire_owned() else { continue };
-        let Ok(socket) = Socket::of_fd(passed.fd, passed.is_tcp) else { continue };
+        let Ok(socket) = Socket::of_fd(passed.fd, passed.is_tcp) else {
+            counters.requests(1);
+            counters.unanswered();
+            continue;
+        };
         let faults = RequestFaults::new(script.clone(), passed.number);
         let visit = ConnectionLog::new(Rc::clone(&common), Arc::clone(&counters), passed.peer);
         let visit = visit.with_faults(faults);
+        let room = Arc::clone(&common.room);
         tokio::task::spawn_local(async move {
+            // as in the accept queue, a connection waits until there is room
+            let Ok(permit) = room.acquire_owned().await else { return };
             visit.converse_from(socket, passed.input.into()).await;
             drop(permit);
         });
@@ -155,3 +161,49 @@ impl RequestFaults {
 /// The connection must be reset instead of answering the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MustReset;
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::{Config, Faults};
+
+    #[test]
+    fn a_passed_connection_waits_until_there_is_room() {
+        let (common, _stop_sign) = Common::new(&Config::on_free_port(), 1);
+        let counters = Arc::new(Counters::new());
+        let script = SharedScript::new(Script::new(Faults::default(), units::Seed(1)));
+        let thread = PageThread::start(&common, &counters, &script).unwrap();
+        let pass = || {
+            let (client, server) = UnixStream::pair().unwrap();
+            server.set_nonblocking(true).unwrap();
+            let input = b"GET /hw HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
+            thread.pass(PassedConnection {
+                fd: server.into(),
+                is_tcp: false,
+                input,
+                peer: None,
+                number: 0,
+            });
+            client
+        };
+        let answer = |client: &mut UnixStream| {
+            let mut bytes = Vec::new();
+            while !bytes.ends_with(b"hello world") {
+                let mut part = [0; 512];
+                let count = client.read(&mut part).unwrap();
+                assert!(count > 0, "closed after {} bytes", bytes.len());
+                bytes.extend_from_slice(&part[..count]);
+            }
+        };
+        let (mut first, mut second) = (pass(), pass());
+        answer(&mut first);
+        // the first stays open and can be used; the second is served after it
+        first.write_all(b"GET /hw HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        answer(&mut first);
+        drop(first);
+        answer(&mut second);
+    }
+}

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,12 +41,35 @@ impl Socket {
 
     /// Closes the connection with a reset.
     fn reset(self) {
-        let at_once = Some(std::time::Duration::ZERO);
-        // fails only on a connection that is gone already
         match self {
-            Socket::Tcp(socket) => sockopt::set_socket_linger(&socket, at_once).ok(),
-            Socket::Unix(socket) => sockopt::set_socket_linger(&socket, at_once).ok(),
+            Socket::Tcp(socket) => reset_at_close(&socket),
+            Socket::Unix(socket) => reset_at_close(&socket),
+        }
+    }
+
+    fn resetter(&self) -> io::Result<Resetter> {
+        let fd = match self {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
         };
+        fd.try_clone_to_owned().map(Resetter)
+    }
+}
+
+/// Makes the close of a socket reset its connection.
+fn reset_at_close(socket: impl AsFd) {
+    // fails only on a connection that is gone already
+    sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO)).ok();
+}
+
+/// A second descriptor of a connection whose stream has another owner.
+#[derive(Debug)]
+pub(super) struct Resetter(OwnedFd);
+
+impl Resetter {
+    /// Closes the connection with a reset. Its stream must be closed before.
+    pub(super) fn reset(self) {
+        reset_at_close(&self.0);
     }
 }
 
@@ -121,6 +144,14 @@ impl CountedStream {
     /// Closes the connection with a reset.
     pub(super) fn reset(self) {
         self.socket.reset();
+    }
+
+    /// Returns a handle that can reset the connection.
+    ///
+    /// # Errors
+    /// Fails if the process has no descriptor left.
+    pub(super) fn resetter(&self) -> io::Result<Resetter> {
+        self.socket.resetter()
     }
 
     /// Puts `bytes` back at the front of the input.

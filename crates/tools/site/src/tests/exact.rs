@@ -202,6 +202,68 @@ fn a_websocket_is_opened_and_echoes_despite_faults() {
 }
 
 #[test]
+fn calls_of_grpc_web_and_connect_over_http_1_are_answered_with_a_delay() {
+    let site = site(&[("delay", "3ms")]);
+    let table = [
+        ("Content-Type: application/grpc-web+proto", "\0\0\0\0\0", "grpc-status: 0"),
+        ("Content-Type: application/grpc-web-text", "AAAAAAA=", "application/grpc-web-text"),
+        (
+            "Connect-Protocol-Version: 1\r\nContent-Type: application/proto",
+            "",
+            "content-type: application/proto",
+        ),
+    ];
+    for (fields, body, part) in table {
+        let begin = Instant::now();
+        let call = format!(
+            "POST /loadstone.v1.Echo/Say HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let response = ask(&site, call).to_lowercase();
+        assert!(response.starts_with("http/1.1 200 ok\n"), "{fields}: {response}");
+        assert!(response.contains(part), "{fields}: {response}");
+        assert!(begin.elapsed() >= Duration::from_millis(3), "{fields}");
+    }
+    // the same media type without a version of Connect is an ordinary page
+    let page = "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/proto\r\n\
+                Content-Length: 0\r\nConnection: close\r\n\r\n";
+    assert_eq!(ask(&site, page), closed());
+}
+
+/// Preface, empty SETTINGS, and a GET of `/` on stream 1 (RFC 9113).
+const HTTP2_GET: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\
+    \0\0\x06\x01\x05\0\0\0\x01\x82\x86\x84\x41\x01a";
+
+#[test]
+fn a_reset_of_http_2_ends_the_connection() {
+    let resetting = site(&[("reset-share", "100%")]);
+    let mut client = Client::new(&resetting);
+    client.send(HTTP2_GET);
+    let mut bytes = Vec::new();
+    let end = client.0.read_to_end(&mut bytes).map_err(|error| error.kind());
+    assert_eq!(end, Err(io::ErrorKind::ConnectionReset));
+    // type 3: no single stream was reset before
+    let is_rst_stream = |frame: &[u8]| frame == [0, 0, 4, 3, 0, 0, 0, 0, 1];
+    assert!(!bytes.windows(9).any(is_rst_stream), "{bytes:?}");
+    let served = resetting.stop().unwrap();
+    assert_eq!((served.requests, served.unanswered), (1, 1));
+}
+
+#[test]
+fn requests_before_a_half_close_are_answered_wherever_they_waited() {
+    let site = site(&[("delay", "3ms")]);
+    let both = request("GET /hw") + &request("GET /gzip/10");
+    let answers = Client::new(&site).send(both).no_more().rest();
+    assert!(answers.starts_with(&kept()), "{answers}");
+    assert!(answers.to_lowercase().contains("content-encoding: gzip"), "{answers}");
+    // more than the connection processes at once
+    let many = request("GET /hw").repeat(1_100);
+    let answers = Client::new(&site).send(many).no_more().rest();
+    assert_eq!(answers.matches("hello world").count(), 1_100);
+}
+
+#[test]
 fn responses_of_a_connection_keep_their_order_despite_delays() {
     let site = site(&[("delay", "exp:2ms")]);
     let lines: Vec<String> = (0..50).map(|len| request(&format!("GET /bytes/{len}"))).collect();
