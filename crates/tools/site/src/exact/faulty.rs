@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_without_a_thread_for_other_pages_closes_one_connection_and_goes_on() {
+    fn a_connection_without_a_thread_for_its_page_is_closed() {
         let mut config = Config::on_free_port();
         config.faults.delay = Some(crate::faults::TimeLaw::Fixed(Nanos(1)));
         let (listener, address) = Listener::bind(&config.listen, 16).unwrap();

@@ -202,7 +202,7 @@ fn a_websocket_is_opened_and_echoes_despite_faults() {
 }
 
 #[test]
-fn calls_of_grpc_web_and_connect_over_http_1_are_answered_with_a_delay() {
+fn calls_over_http_1_are_answered_with_a_delay() {
     let site = site(&[("delay", "3ms")]);
     let table = [
         ("Content-Type: application/grpc-web+proto", "\0\0\0\0\0", "grpc-status: 0"),
@@ -251,7 +251,7 @@ fn a_reset_of_http_2_ends_the_connection() {
 }
 
 #[test]
-fn requests_before_a_half_close_are_answered_wherever_they_waited() {
+fn requests_that_wait_at_a_half_close_are_answered() {
     let site = site(&[("delay", "3ms")]);
     let both = request("GET /hw") + &request("GET /gzip/10");
     let answers = Client::new(&site).send(both).no_more().rest();
