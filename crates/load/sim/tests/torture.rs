@@ -85,6 +85,7 @@ fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
     // groups G, H and Q use HTTP/2 and HTTP/3, which these targets do not support
     cases.retain(|case| !case.needs.contains(&Need::Tls) && !"GHQ".contains(case.group()));
+    cases.retain(|case| case.speaks("1.1"));
     // there is no device for segments either
     cases.retain(|case| !case.needs.contains(&Need::Device));
     cases
@@ -179,6 +180,7 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         | DefectKind::Streams
         | DefectKind::Tables
         | DefectKind::Packets
+        | DefectKind::Tunnels
         | DefectKind::Segments => false,
     }
 }
@@ -210,6 +212,7 @@ fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
             DefectKind::Streams,
             DefectKind::Tables,
             DefectKind::Packets,
+            DefectKind::Tunnels,
             DefectKind::Segments,
         ];
         let own = Defect::ALL.iter().filter(|defect| !elsewhere.contains(&defect.kind()));

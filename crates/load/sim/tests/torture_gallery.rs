@@ -208,6 +208,78 @@ fn every_case_of_grpc_is_turned_red_by_a_switch() {
     assert_eq!(green, BTreeSet::new(), "no switch turns these red");
 }
 
+/// Returns the cases of WebSocket over HTTP/2.
+fn tunneled_cases() -> Vec<Case> {
+    let mut cases = catalogue::cases().unwrap();
+    cases.retain(|case| case.group() == SOCKETS && case.speaks("2"));
+    cases
+}
+
+/// Returns the cases of WebSocket over HTTP/2 that a switch turns red.
+fn failing_tunneled_cases(defect: Defect, cases: &[Case]) -> Vec<String> {
+    let (target, settings) = (framed(), Settings { search: None, ..settings() });
+    let mut field = field(&[defect], &target);
+    let result = campaign::run(&target, &settings, cases, &mut field, &mut Unwatched);
+    let red = result.cases.into_iter().filter(|case| !case.outcome.is_favorable());
+    red.map(|case| case.case.id).collect()
+}
+
+#[test]
+fn a_correct_server_passes_every_case_of_websocket_over_http2() {
+    let (cases, target) = (tunneled_cases(), framed());
+    assert!(passed(&target, &cases) > 80);
+}
+
+/// Defects of the handshake of HTTP/1.1, which none of these cases shows.
+const OF_HTTP1: [Defect; 6] = [
+    Defect::UpgradesAnyKey,
+    Defect::UpgradesAnything,
+    Defect::AcceptsWrongly,
+    Defect::NamesNoVersion,
+    Defect::TakesBodiesForFrames,
+    Defect::StaysOnRefusal,
+];
+
+#[test]
+fn every_case_of_websocket_over_http2_is_turned_red_by_a_switch() {
+    let kinds = [DefectKind::Sockets, DefectKind::Tunnels];
+    let own = Defect::ALL.iter().filter(|one| kinds.contains(&one.kind()));
+    let shown = |one: &&Defect| !OF_HTTP1.contains(one) && **one != Defect::AnnouncesNoTunnels;
+    let own: Vec<Defect> = own.filter(shown).copied().collect();
+    let (cases, mut text, mut idle) = (tunneled_cases(), String::new(), Vec::new());
+    let mut green: BTreeSet<String> = cases.iter().map(|case| case.id.clone()).collect();
+    let rows: Vec<(Defect, Vec<String>)> = std::thread::scope(|scope| {
+        let parts: Vec<_> = own
+            .chunks(own.len().div_ceil(2))
+            .map(|part| {
+                let cases = &cases;
+                let row = |defect: &Defect| (*defect, failing_tunneled_cases(*defect, cases));
+                scope.spawn(move || part.iter().map(row).collect::<Vec<_>>())
+            })
+            .collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
+    for (defect, ids) in rows {
+        ids.iter().for_each(|id| _ = green.remove(id));
+        idle.extend(ids.is_empty().then_some(defect.id()));
+        text += &format!("{:<20} {}\n", defect.id(), ids.join(" "));
+    }
+    insta::assert_snapshot!(text);
+    assert_eq!((green, idle), Default::default(), "no switch turns these red, no case shows these");
+}
+
+#[test]
+fn websocket_cases_need_a_server_that_announces_extended_connect() {
+    let (cases, target) = (tunneled_cases(), framed());
+    let defects = [Defect::AnnouncesNoTunnels];
+    let mut field = field(&defects, &target);
+    let result = campaign::run(&target, &settings(), &cases, &mut field, &mut Unwatched);
+    let skipped: BTreeSet<&str> =
+        result.cases.iter().map(|case| case.skipped.as_deref().unwrap_or("ran")).collect();
+    let why = "the server does not announce SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441)";
+    assert_eq!(skipped, BTreeSet::from([why]));
+}
+
 #[test]
 fn a_correct_server_passes_every_case_of_http2() {
     assert!(exchanges_passed(&framed()) > 200);
@@ -220,9 +292,13 @@ fn a_correct_server_passes_every_case_of_http3() {
 
 /// Runs all cases against a server without a defect; returns the number of passed exchanges.
 fn exchanges_passed(target: &TestTarget) -> usize {
-    let cases = usual(target);
+    passed(target, &usual(target))
+}
+
+/// Does the same with these cases.
+fn passed(target: &TestTarget, cases: &[Case]) -> usize {
     let mut field = field(&[], target);
-    let result = campaign::run(target, &settings(), &cases, &mut field, &mut Unwatched);
+    let result = campaign::run(target, &settings(), cases, &mut field, &mut Unwatched);
     let mut odd = String::new();
     for case in &result.cases {
         for one in &case.exchanges {

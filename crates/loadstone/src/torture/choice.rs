@@ -79,7 +79,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let frames = what.spoken().has_frames();
     let grpc = args.url.as_ref().is_some_and(is_grpc);
     let version = if grpc { GRPC_VERSION } else { what.spoken().version() };
-    let spoken = |case: &Case| case.version_spoken() == version;
+    let spoken = |case: &Case| case.speaks(version);
     if let Some(name) =
         what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && spoken(case)))
     {

@@ -1,10 +1,10 @@
 //! Features of the server that a case may need, and its behavior for harmless oddities, before the
 //! first case.
 
-use crate::scripts::LINGER;
+use crate::scripts::{LINGER, socket_steps};
 use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, TestTarget, habits};
 use dialogue::calls;
-use dialogue::talk::{Move, Talk};
+use dialogue::talk::{Awaited, Move, Talk};
 use dialogue::text::{self, Values};
 use torture::case::Need;
 use torture::judge;
@@ -26,7 +26,7 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     runner.profile.learn_page(&plain);
     has.extend(runner.profile.has_table().then_some(Need::Table));
     has.extend(early(runner));
-    has.extend(socket(runner));
+    has.extend(socket(runner, &plain));
     has.extend(health(runner));
     result.post_trouble = post_trouble(runner);
     if runner.target.takes_bodies && result.post_trouble.is_none() {
@@ -78,11 +78,28 @@ fn early(runner: &mut Runner<'_>) -> Vec<Need> {
 /// Usual path of a WebSocket, tried after the probed page.
 const SOCKET_PATH: &str = "/ws";
 
-/// Finds a WebSocket, if a case needs one: at the given path, or at the usual ones.
-fn socket(runner: &mut Runner<'_>) -> Vec<Need> {
+/// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3).
+const ENABLE_CONNECT_PROTOCOL: u16 = 8;
+
+/// Returns whether the server announces that it accepts extended CONNECT.
+fn tunnels(plain: &Talk) -> bool {
+    let frames = plain.replies.frames.iter().flat_map(|frames| &frames.frames);
+    let mut settings = frames.filter(|frame| frame.is_settings());
+    settings.any(|frame| frame.setting(ENABLE_CONNECT_PROTOCOL) == Some(1))
+}
+
+/// Finds a WebSocket, if a case needs one: at the given path, or at the usual ones. `plain`: a
+/// plain response, with the SETTINGS of HTTP/2 before it.
+fn socket(runner: &mut Runner<'_>, plain: &Talk) -> Vec<Need> {
     let asked = runner.cases.iter().any(|case| case.needs.contains(&Need::Socket));
-    if !asked || runner.target.spoken.has_frames() {
+    if !asked || runner.target.spoken.is_http3() {
         return Vec::new();
+    }
+    if runner.target.spoken.is_http2() {
+        if !tunnels(plain) {
+            return Vec::new();
+        }
+        runner.profile.learn_tunnels();
     }
     let known = &runner.target.values;
     let paths = match known.socket.as_str() {
@@ -93,12 +110,9 @@ fn socket(runner: &mut Runner<'_>) -> Vec<Need> {
         if runner.is_stopped() {
             break;
         }
-        let values = Values { socket: path.clone(), ..runner.target.values.clone() };
-        let offer = r"{upgrade Sec-WebSocket-Extensions: permessage-deflate\r\n}";
-        let made = text::bytes(offer, &values).unwrap_or_default();
-        let script = runner.bare(vec![Move::Send(made)], PLAIN_DEADLINE);
-        let talk = runner.hold(script);
-        let Some(response) = talk.replies.responses.first().filter(|one| one.status == 101) else {
+        let talk = handshake(runner, &path);
+        let Some(response) = talk.replies.responses.first().filter(|_| judge::opens_socket(&talk))
+        else {
             continue;
         };
         let deflates = response
@@ -109,6 +123,21 @@ fn socket(runner: &mut Runner<'_>) -> Vec<Need> {
         return std::iter::once(Need::Socket).chain(compressed).collect();
     }
     Vec::new()
+}
+
+/// Performs a handshake at this path that offers compression.
+fn handshake(runner: &mut Runner<'_>, path: &str) -> Talk {
+    let tunneled = runner.target.spoken.is_http2();
+    let known = runner.target.values.clone();
+    let values = Values { socket: path.to_owned(), tunneled, ..known };
+    let offer = r"{upgrade Sec-WebSocket-Extensions: permessage-deflate\r\n}";
+    let made = text::bytes(offer, &values).unwrap_or_default();
+    let steps = match tunneled {
+        true => socket_steps(vec![Move::Send(made), Move::Await(Awaited::Response), Move::Close]),
+        false => vec![Move::Send(made)],
+    };
+    let script = runner.bare(steps, PLAIN_DEADLINE);
+    runner.hold(script)
 }
 
 /// Finds the gRPC service for health checks, if a case needs it.

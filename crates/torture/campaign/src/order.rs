@@ -123,14 +123,14 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     if let Some(need) = case.needs.iter().find(|need| !given(need)) {
         let why = match need {
             Need::Device => runner.world.device().err(),
-            Need::Socket => no_socket(&runner.target.values.socket),
+            Need::Socket => no_socket(runner),
             _ => None,
         };
         result.skip(why.unwrap_or_else(|| need.missing().to_owned()));
         return result;
     }
-    let version = case.version_spoken();
-    if version != runner.target.version() {
+    if !case.speaks(runner.target.version()) {
+        let version = case.version_spoken();
         result.skip(match case.group() {
             GRPC => "it needs a gRPC target (grpc://…)".to_owned(),
             _ => format!("it needs HTTP/{version} (--http {version})"),
@@ -173,10 +173,18 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     result
 }
 
-/// Returns why there is no WebSocket: the given path (empty without one) does not accept it.
-fn no_socket(given: &str) -> Option<String> {
+/// Returns why there is no WebSocket: HTTP/2 connections do not carry one, or the given path does
+/// not accept it.
+fn no_socket(runner: &Runner<'_>) -> Option<String> {
+    if runner.target.spoken.is_http2() && !runner.profile.tunnels() {
+        return Some(NO_TUNNELS.to_owned());
+    }
+    let given = &runner.target.values.socket;
     (!given.is_empty()).then(|| format!("{given} does not speak WebSocket (--ws-path)"))
 }
+
+/// Reason for skipping WebSocket cases over HTTP/2.
+const NO_TUNNELS: &str = "the server does not announce SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441)";
 
 /// Finds the bytes that caused the failure.
 fn find_culprit_bytes(

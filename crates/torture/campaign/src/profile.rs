@@ -23,6 +23,8 @@ pub(crate) struct ServerProfile {
     table: u64,
     /// Path of its WebSocket; empty if none was found.
     socket: String,
+    /// It announces extended CONNECT over HTTP/2 (RFC 8441).
+    tunnels: bool,
     /// Results of probes before the first case.
     quiet: Baseline,
     /// Number of connections that the server serves at once, as last found by a case.
@@ -75,6 +77,15 @@ impl ServerProfile {
     /// Records the path of the server's WebSocket.
     pub(crate) fn learn_socket(&mut self, path: &str) {
         self.socket = path.to_owned();
+    }
+
+    /// Records that the server announces extended CONNECT.
+    pub(crate) fn learn_tunnels(&mut self) {
+        self.tunnels = true;
+    }
+
+    pub(crate) fn tunnels(&self) -> bool {
+        self.tunnels
     }
 
     pub(crate) fn quiet(&self) -> Baseline {

@@ -1,7 +1,7 @@
 //! Scripts of plain requests, of exchanges, of frames and of segments.
 
 use crate::{GRACE, PLAIN_DEADLINE, Runner, habits};
-use dialogue::http2::{Spoken, write};
+use dialogue::http2::{SOCKET, Spoken, write};
 use dialogue::http3;
 use dialogue::packets::{PacketContent, PacketStep};
 use dialogue::talk::{Awaited, Move, TalkScript};
@@ -24,10 +24,15 @@ pub(crate) fn plain(runner: &mut Runner<'_>) -> TalkScript {
 /// Returns the script of an exchange, in any protocol.
 pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkScript {
     let marker = format!("m{}", runner.next_serial());
-    let values = runner.profile.values(&runner.target.values, marker);
-    let steps = exchange.steps.iter().map(|step| compile(step, &values)).collect();
+    let tunneled = runner.target.spoken.is_http2();
+    let values = Values { tunneled, ..runner.profile.values(&runner.target.values, marker) };
+    let steps: Vec<Move> = exchange.steps.iter().map(|step| compile(step, &values)).collect();
     if exchange.is_raw() {
         return of_segments(runner, exchange, steps);
+    }
+    if tunneled && exchange.opens_socket() {
+        let script = runner.bare(socket_steps(steps), exchange.deadline);
+        return TalkScript { grace: GRACE, linger: FRAMES_LINGER, ..script };
     }
     if runner.target.spoken.has_frames() {
         return of_frames(runner, exchange, steps);
@@ -39,6 +44,25 @@ pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkS
     script.grace = GRACE;
     script.linger = LINGER;
     script
+}
+
+/// Returns the steps of a WebSocket as a stream of HTTP/2 (RFC 8441): the first one is its
+/// handshake, further ones are content of the stream, whose end stands for that of a connection.
+/// A client that stops reading closes the windows of its streams.
+pub(crate) fn socket_steps(steps: Vec<Move>) -> Vec<Move> {
+    let mut all = vec![Move::Send(write::opening()), Move::Await(Awaited::Settings)];
+    let mut steps = steps.into_iter();
+    all.extend(steps.next());
+    all.extend(steps.map(|step| match step {
+        Move::Send(bytes) => Move::Send(write::data(SOCKET, &bytes)),
+        // the head is the whole response: the stream stays open
+        Move::Await(Awaited::Response) => Move::Await(Awaited::Interim),
+        Move::Await(Awaited::End) => Move::Await(Awaited::SocketEnd),
+        Move::StopReading => Move::Send(write::stream_window(0)),
+        Move::Read => Move::Send(write::stream_window(write::STREAM_WINDOW)),
+        other => other,
+    }));
+    all
 }
 
 /// Returns a conversation of frames: the opening precedes them; a PING, whose reply shows that all

@@ -3,6 +3,7 @@
 
 mod block;
 mod read;
+mod windows;
 pub mod write;
 
 pub use read::{FRAMES_MAX, FrameReader, FrameSeen};
@@ -14,7 +15,7 @@ pub enum Spoken {
     #[default]
     Http1,
     /// HTTP/2 as a well-behaved client uses it: SETTINGS are acknowledged and PING answered on
-    /// arrival.
+    /// arrival, and DATA waits for the server's windows.
     Http2,
     /// HTTP/2 with exactly the bytes of the script.
     Http2Raw,
@@ -96,6 +97,9 @@ pub const FLAGS: [(&str, u8); 5] = [
 
 /// Payload of the PING whose reply shows that everything before it was read.
 pub const OCTETS: [u8; 8] = *b"lodstone";
+
+/// Stream of the WebSocket of a conversation (RFC 8441).
+pub const SOCKET: u32 = 1;
 
 /// Stream of the valid follow-up request; cases use lower ones.
 pub const FOLLOW_UP: u32 = 0x10_0001;

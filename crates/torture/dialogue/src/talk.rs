@@ -127,6 +127,8 @@ pub enum Awaited {
     End,
     /// The server's SETTINGS in HTTP/2.
     Settings,
+    /// End of the stream of a WebSocket over HTTP/2.
+    SocketEnd,
 }
 
 /// Event of a line; times count from the line's start.

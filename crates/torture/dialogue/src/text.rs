@@ -28,7 +28,8 @@
 //!
 //! | macro | expansion |
 //! |---|---|
-//! | `{socket}` `{upgrade TEXT}` | the path of the WebSocket; a valid handshake with these additional field lines |
+//! | `{socket}` `{upgrade TEXT}` | the path of the WebSocket; a valid handshake with these additional field lines, over HTTP/2 as a frame on stream 1 |
+//! | `{connect CHANGES}` | the header block of a handshake over HTTP/2 (RFC 8441), with CHANGES as for gRPC |
 //! | `{ws OPTIONS TEXT}` | a frame: `text`, `binary`, `continuation`, `close`, `ping`, `pong` or an opcode, followed by `+more` (not the last), `+rsv1`, `+rsv2`, `+rsv3`, `+bare` (no mask), `+long16`, `+long64` (form of the length) or `+size=N` (declared length) |
 //!
 //! gRPC; CHANGES are separated by `|`: `NAME=VALUE` replaces or adds a field, `-NAME` omits one:
@@ -93,6 +94,8 @@ pub struct Values {
     pub scheme: String,
     /// Path and query of a WebSocket; empty if none was found.
     pub socket: String,
+    /// The WebSocket is a stream of an HTTP/2 connection (RFC 8441).
+    pub tunneled: bool,
     /// A message with its prefix that suits the gRPC method in `path`; empty if the target is not
     /// called over gRPC.
     pub message: Vec<u8>,

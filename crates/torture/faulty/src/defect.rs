@@ -25,6 +25,8 @@ pub enum DefectKind {
     Packets,
     /// WebSocket: U.
     Sockets,
+    /// WebSocket over HTTP/2: U-30 to U-37.
+    Tunnels,
     /// gRPC: G.
     Calls,
     /// Visible only to feedback-driven mutation: F-15.
@@ -365,6 +367,23 @@ defects! {
             is ignored",
         DiesOfPings "ws-dies-of-pings" "the 5,001st ping on a WebSocket kills the server; it is \
             back after 500 ms",
+    }
+    Tunnels {
+        TakesBadConnect "ws-h2-any-request" "a malformed extended CONNECT opens a WebSocket",
+        TunnelsAnyProtocol "ws-h2-any-protocol" "an extended CONNECT for any protocol opens a \
+            WebSocket",
+        SendsUpgradeFields "ws-h2-upgrade-fields" "the response to an extended CONNECT has the \
+            fields of HTTP/1.1",
+        NeedsWholeFrames "ws-h2-whole-frames" "a WebSocket frame in several DATA frames is refused",
+        IgnoresStreamEnd "ws-h2-no-end" "the end of a WebSocket's stream is ignored",
+        ClosesOnReset "ws-h2-reset" "the reset of a WebSocket's stream inside a frame ends the \
+            connection",
+        IgnoresWindows "ws-h2-ignores-windows" "WebSocket frames are sent beyond the windows of \
+            HTTP/2",
+        BlocksOnWindow "ws-h2-blocks" "a WebSocket that waits for its window stops all streams of \
+            its connection",
+        AnnouncesNoTunnels "ws-h2-unannounced" "extended CONNECT is refused, and not announced",
+        FailsTogether "ws-h2-fails-together" "a WebSocket that fails ends its HTTP/2 connection",
     }
     Calls {
         ServesCutMessages "grpc-cut" "a gRPC message that is shorter than its prefix is served",

@@ -3,7 +3,9 @@
 
 mod call;
 pub(super) mod request;
+mod tunnel;
 
+use super::socket::SocketConnection;
 use super::{Act, Defect, Defects, page};
 use call::{Call, CallEnd, FORGOTTEN};
 use protocol::hpack::{Decoder, Field};
@@ -73,6 +75,8 @@ struct OpenStream {
     rest: Option<Vec<u8>>,
     /// A call of gRPC before its end.
     call: Option<Call>,
+    /// A WebSocket.
+    socket: Option<Box<SocketConnection>>,
     /// The header block of the trailers.
     trailers: Option<Vec<u8>>,
     /// The response has no end.
@@ -216,7 +220,10 @@ impl Frames {
             }
             self.buffer.drain(..count);
             self.begun = true;
-            self.put(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, STREAMS_MAX as u8]);
+            let limit = [0, 3, 0, 0, 0, STREAMS_MAX as u8];
+            let tunnels = !self.has(Defect::AnnouncesNoTunnels);
+            let enabled = if tunnels { &tunnel::ENABLED[..] } else { &[] };
+            self.put(SETTINGS, 0, 0, &[&limit, enabled].concat());
         }
         let Some(head) = self.buffer.get(..HEAD) else { return false };
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -313,6 +320,7 @@ impl Frames {
         if self.is_idle_stream(stream) {
             return Err(Breach::Connection(PROTOCOL_ERROR));
         }
+        self.reset_socket(stream)?;
         self.streams.remove(&stream);
         self.lost += usize::from(self.has(Defect::KeepsResetStreams));
         Ok(())
@@ -329,6 +337,7 @@ impl Frames {
         if self.unread.contains(&frame.stream) {
             return Ok(());
         }
+        let content = content.to_vec();
         let Some(stream) = self.streams.get_mut(&frame.stream).filter(|stream| !stream.ended)
         else {
             return match self.has(Defect::ReadsOn) {
@@ -338,7 +347,7 @@ impl Frames {
         };
         stream.got += content.len() as u64;
         stream.ended = frame.flags & END_STREAM != 0;
-        let early = stream.call.as_mut().and_then(|call| call.take(content, &self.defects));
+        let early = stream.call.as_mut().and_then(|call| call.take(&content, &self.defects));
         // consumed data is credited at once
         let taken = frame.payload.len() as u32;
         if taken > 0 {
@@ -347,6 +356,10 @@ impl Frames {
         }
         if let Some(end) = early {
             self.end_call(frame.stream, end);
+            return Ok(());
+        }
+        let ends = frame.flags & END_STREAM != 0;
+        if self.take_socket_content(frame.stream, &content, ends)? {
             return Ok(());
         }
         self.serve(frame.stream)
@@ -410,7 +423,10 @@ impl Frames {
         if self.has(Defect::CallsAnyTe) {
             fields.retain(|(name, _)| name != b"te");
         }
-        // no tunnels: their requests have no :path (RFC 9113 section 8.5)
+        if self.connect(stream, ends, &fields)? {
+            return Ok(());
+        }
+        // no other tunnels: their requests have no :path (RFC 9113 section 8.5)
         let tunnel = |asked: &Http2Request| asked.method == b"CONNECT";
         let serves = self.defects.contains(&Defect::ServesConnect);
         let asked = asked(&fields).filter(|asked| serves || !tunnel(asked));
@@ -424,7 +440,17 @@ impl Frames {
         };
         let is_call = call.is_some();
         let (rest, trailers, stays) = (None, None, false);
-        let open = OpenStream { asked, got: 0, ended: ends, window, rest, call, trailers, stays };
+        let open = OpenStream {
+            asked,
+            got: 0,
+            ended: ends,
+            window,
+            rest,
+            call,
+            socket: None,
+            trailers,
+            stays,
+        };
         self.streams.insert(stream, open);
         if let Some(end) = refused {
             self.end_call(stream, end);
@@ -509,11 +535,17 @@ impl Frames {
     fn send(&mut self) {
         let ids: Vec<u32> = self.streams.keys().copied().collect();
         for id in ids {
+            if self.is_blocked(id) {
+                continue;
+            }
             let Some(stream) = self.streams.get_mut(&id) else { continue };
             let Some(rest) = &mut stream.rest else { continue };
-            let room = stream.window.min(self.window).clamp(0, FRAME_MAX as i64) as usize;
-            let count = room.min(rest.len());
-            if count == 0 {
+            let open = stream.socket.is_some() && self.defects.contains(&Defect::IgnoresWindows);
+            let window = if open { WINDOW } else { stream.window.min(self.window) };
+            let count = (window.clamp(0, FRAME_MAX as i64) as usize).min(rest.len());
+            // a WebSocket may end without another frame
+            let ends_empty = rest.is_empty() && !stream.stays;
+            if count == 0 && !ends_empty {
                 continue;
             }
             let cut = count < rest.len() && stream.trailers.is_some();

@@ -9,7 +9,7 @@ use websocket::utf8::Utf8Check;
 use websocket::{apply_mask, close, handshake};
 
 /// Path of the WebSocket.
-const SOCKET: &str = "/ws";
+pub(super) const SOCKET: &str = "/ws";
 /// Maximum size of a message, after inflation, and maximum number of its fragments.
 const MESSAGE_MAX: u64 = 1 << 20;
 const FRAGMENTS_MAX: u32 = 10_000;
@@ -140,6 +140,7 @@ pub(super) struct SocketConnection {
     inflater: Option<Inflater>,
     pings: u32,
     over: bool,
+    failed: bool,
     /// The server has crashed.
     pub(super) dead: bool,
 }
@@ -193,7 +194,7 @@ impl FrameHead {
 }
 
 impl SocketConnection {
-    fn new(defects: &Defects, compresses: bool) -> SocketConnection {
+    pub(super) fn new(defects: &Defects, compresses: bool) -> SocketConnection {
         SocketConnection {
             defects: defects.clone(),
             buffer: Vec::new(),
@@ -201,6 +202,7 @@ impl SocketConnection {
             inflater: compresses.then(|| Inflater::new(false)),
             pings: 0,
             over: false,
+            failed: false,
             dead: false,
         }
     }
@@ -366,6 +368,7 @@ impl SocketConnection {
 
     /// Fails the connection (RFC 6455 section 7.1.7).
     fn fail(&mut self, code: u16, acts: &mut Vec<Act>) {
+        self.failed = true;
         self.part(&code.to_be_bytes(), acts);
     }
 
@@ -378,6 +381,23 @@ impl SocketConnection {
 
     pub(super) fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Returns whether it ended with an error.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Returns whether it has received a part of a frame.
+    pub(super) fn is_inside_frame(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Fails because of a frame that is not complete, with that defect.
+    pub(super) fn refuse_part(&mut self) -> Vec<Act> {
+        let mut acts = Vec::new();
+        self.fail(close::PROTOCOL_ERROR, &mut acts);
+        acts
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Case {
     /// The server and the date on which it was found; empty for constructed cases.
     pub found: String,
     pub needs: Vec<Need>,
+    /// The HTTP versions in which it runs, as options name them, or gRPC.
+    pub spoken: Vec<&'static str>,
     /// The component that is tested.
     pub answers: Answers,
     /// A stress case, which runs only on request.
@@ -54,7 +56,21 @@ pub struct Case {
     pub text: Arc<str>,
 }
 
-/// The group of HTTP/2 cases; all others use HTTP/1.1.
+/// HTTP versions, as options name them.
+const VERSIONS: [&str; 3] = [HTTP1, "2", "3"];
+const HTTP1: &str = "1.1";
+
+/// Returns the HTTP version of the cases of a group that name none, or gRPC.
+fn usual_version(group: char) -> &'static str {
+    match group {
+        GRPC => GRPC_VERSION,
+        HTTP2 => "2",
+        HTTP3 => "3",
+        _ => HTTP1,
+    }
+}
+
+/// The group of HTTP/2 cases; others use HTTP/1.1 unless they name versions.
 pub const HTTP2: char = 'H';
 /// The group of HTTP/3 cases.
 pub const HTTP3: char = 'Q';
@@ -120,14 +136,14 @@ impl Case {
         self.id.chars().next().unwrap_or('?')
     }
 
-    /// Returns the HTTP version of the case, as options name it, or gRPC.
+    /// Returns the first HTTP version of the case, as options name it, or gRPC.
     pub fn version_spoken(&self) -> &'static str {
-        match self.group() {
-            GRPC => GRPC_VERSION,
-            HTTP2 => "2",
-            HTTP3 => "3",
-            _ => "1.1",
-        }
+        self.spoken.first().copied().unwrap_or(HTTP1)
+    }
+
+    /// Returns whether the case runs in this HTTP version, or with gRPC.
+    pub fn speaks(&self, version: &str) -> bool {
+        self.spoken.contains(&version)
     }
 }
 
@@ -310,6 +326,12 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Returns whether the exchange begins with the handshake of a WebSocket, so that what follows
+    /// is content of a stream over HTTP/2.
+    pub fn opens_socket(&self) -> bool {
+        matches!(self.steps.first(), Some(ScriptStep::Send(text)) if text.starts_with("{upgrade"))
+    }
+
     /// Returns whether the exchange sends raw TCP segments.
     pub fn is_raw(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, ScriptStep::Packet(_)))

@@ -18,7 +18,7 @@ use waits::awaits_continue;
 pub use waits::{MissingPart, is_hang, lacking, lacks_continue, part_still_awaited};
 
 use crate::case::{Exchange, RequirementLevel};
-use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};
+use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM, SOCKET};
 use dialogue::http3::{datagrams, packets};
 use dialogue::replies::Response;
 use dialogue::talk::{Move, Talk, TalkEnd, What, is_raw};
@@ -395,6 +395,11 @@ pub fn is_ended_by_us(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| packets::ended_by_us(&frames.frames))
 }
 
+/// Returns whether the server opened a WebSocket.
+pub fn opens_socket(talk: &Talk) -> bool {
+    class::sockets::is_opened(talk)
+}
+
 /// Maximum number of responses shown; the rest are counted.
 const SHOWN_MAX: usize = 8;
 
@@ -423,7 +428,8 @@ pub fn seen(talk: &Talk) -> String {
     let (own, _) = talk.own_and_following();
     if !own.is_empty() {
         let word = |answer: &Response| {
-            let cut = match (answer.complete, talk.end) {
+            let is_socket = answer.stream == SOCKET && class::sockets::is_opened(talk);
+            let cut = match (answer.complete || is_socket, talk.end) {
                 (true, _) => "",
                 (false, TalkEnd::Silent) => " (without an end)",
                 (false, _) => " (cut off)",

@@ -246,6 +246,7 @@ fn script(out: &mut Lines, script: &TalkScript) {
             Move::Await(Awaited::Response) => out.put("step await", "answer"),
             Move::Await(Awaited::End) => out.put("step await", "end"),
             Move::Await(Awaited::Settings) => out.put("step await", "settings"),
+            Move::Await(Awaited::SocketEnd) => out.put("step await", "socket-end"),
             Move::HalfClose => out.put("step", "half-close"),
             Move::Reset => out.put("step", "reset"),
             Move::Close => out.put("step", "close"),

@@ -114,6 +114,7 @@ fn steps(kept: &Transcript) -> Result<String, String> {
             Move::Await(Awaited::Response) => "{ await = \"answer\" }".to_owned(),
             Move::Await(Awaited::End) => "{ await = \"end\" }".to_owned(),
             Move::Await(Awaited::Settings) => "{ await = \"settings\" }".to_owned(),
+            Move::Await(Awaited::SocketEnd) => "{ await = \"socket-end\" }".to_owned(),
             Move::Urgent => then("urgent"),
             Move::HalfClose => then("half-close"),
             Move::Reset => then("reset"),

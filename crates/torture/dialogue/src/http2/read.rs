@@ -4,9 +4,10 @@ mod streams;
 mod table;
 
 use super::block::{self, response};
+use super::windows::SendWindows;
 use super::{
     ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_HEAD, GOAWAY, HEADERS, KINDS, OCTETS,
-    PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, write,
+    PADDED, PING, PRIORITIZED, RST_STREAM, SETTINGS, WINDOW_UPDATE, write,
 };
 use crate::http3::{OVER_QUIC, TablePermit, code_name, datagrams, packets};
 use crate::replies::{HEAD_MAX, RESPONSES_MAX, Response, keep_interim};
@@ -26,6 +27,8 @@ const TRAILERS_MAX: usize = 16 << 10;
 /// Maximum size of acknowledgments kept for a peer that does not read them; further ones are
 /// omitted.
 pub(crate) const OWED_MAX: usize = 1 << 20;
+/// SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 section 6.5.2).
+const INITIAL_WINDOW_SIZE: u16 = 4;
 /// Maximum frame size that we allow: the minimum (RFC 9113 section 4.2).
 const FRAME_MAX: u32 = 16_384;
 /// Table size that our SETTINGS permit by default (RFC 9113 section 6.5.2).
@@ -84,12 +87,7 @@ impl FrameSeen {
     /// Returns the value of a setting (RFC 9113 section 6.5.1), the last one of several; `None` if
     /// it is absent.
     pub fn setting(&self, number: u16) -> Option<u32> {
-        let value = |six: &[u8]| {
-            let (name, value) = six.split_first_chunk::<2>()?;
-            (u16::from_be_bytes(*name) == number)
-                .then_some(u32::from_be_bytes(value.try_into().ok()?))
-        };
-        self.payload.chunks_exact(6).filter_map(value).next_back()
+        setting(&self.payload, number)
     }
 
     /// Returns the number of a setting with this name: RFC 9113 section 6.5.2, RFC 8441 section 3.
@@ -148,6 +146,8 @@ pub struct FrameReader {
     /// Acknowledgments that a well-behaved client must send.
     owed: Vec<u8>,
     settings_seen: bool,
+    /// Windows for the content that we send.
+    windows: SendWindows,
     /// The server accepts no further streams.
     goodbye: bool,
     resets: usize,
@@ -166,6 +166,7 @@ impl Default for FrameReader {
             digests: BTreeMap::new(),
             owed: Vec::new(),
             settings_seen: false,
+            windows: SendWindows::default(),
             goodbye: false,
             resets: 0,
             pongs: 0,
@@ -218,6 +219,28 @@ impl FrameReader {
     /// Returns the number of reset streams.
     pub fn resets(&self) -> usize {
         self.resets
+    }
+
+    /// Returns the windows for the content that we send.
+    pub(crate) fn windows(&mut self) -> &mut SendWindows {
+        &mut self.windows
+    }
+
+    /// Returns the content of a stream in received bytes, as far as its frames are complete. `raw`
+    /// are the first bytes of a connection.
+    pub fn content_of(stream: u32, raw: &[u8]) -> Vec<u8> {
+        let mut content = Vec::new();
+        let mut rest = raw;
+        while let Some(head) = rest.get(..FRAME_HEAD) {
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+            let own = u32::from_be_bytes([head[5] & 127, head[6], head[7], head[8]]) == stream;
+            let Some(payload) = rest.get(FRAME_HEAD..FRAME_HEAD + length) else { break };
+            if head[3] == DATA && own {
+                content.extend_from_slice(unpadded(head[4], payload, 0).unwrap_or_default());
+            }
+            rest = &rest[FRAME_HEAD + length..];
+        }
+        content
     }
 
     /// Returns whether this stream was reset.
@@ -305,7 +328,17 @@ impl FrameReader {
                 block.bytes.extend_from_slice(payload);
                 self.end_block(flags, got)?;
             }
-            SETTINGS if flags & ACK == 0 => self.owe(&write::settings_ack()),
+            SETTINGS if flags & ACK == 0 => {
+                if let Some(size) = setting(payload, INITIAL_WINDOW_SIZE) {
+                    self.windows.set_initial(size);
+                }
+                self.owe(&write::settings_ack());
+            }
+            WINDOW_UPDATE => {
+                if let Some(more) = payload.first_chunk() {
+                    self.windows.open(stream, u32::from_be_bytes(*more) & 0x7fff_ffff);
+                }
+            }
             PING if flags & ACK == 0 => self.owe(&write::frame(PING, ACK, 0, payload)),
             _ => {}
         }
@@ -377,6 +410,15 @@ impl FrameReader {
             answer.digest = digest.finalize().into();
         }
     }
+}
+
+/// Returns the value of a setting in the payload of SETTINGS, the last one of several.
+fn setting(payload: &[u8], number: u16) -> Option<u32> {
+    let value = |six: &[u8]| {
+        let (name, value) = six.split_first_chunk::<2>()?;
+        (u16::from_be_bytes(*name) == number).then_some(u32::from_be_bytes(value.try_into().ok()?))
+    };
+    payload.chunks_exact(6).filter_map(value).next_back()
 }
 
 /// Returns a payload without its padding, and without the given number of leading bytes.

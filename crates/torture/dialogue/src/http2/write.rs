@@ -8,7 +8,7 @@ use super::{
 /// Maximum size of our DATA frames: every server accepts it (RFC 9113 section 4.2).
 const FRAME_MAX: usize = 16_384;
 /// Initial window of each stream, large enough for complete responses.
-const STREAM_WINDOW: u32 = 1 << 30;
+pub const STREAM_WINDOW: u32 = 1 << 30;
 /// Additional window of the connection beyond the first 65,535 bytes.
 const CONNECTION_WINDOW: u32 = (1 << 30) - 1;
 const ENABLE_PUSH: u16 = 2;
@@ -38,6 +38,11 @@ pub fn opening() -> Vec<u8> {
     out.extend(frame(SETTINGS, 0, 0, &settings));
     out.extend(frame(WINDOW_UPDATE, 0, 0, &CONNECTION_WINDOW.to_be_bytes()));
     out
+}
+
+/// Returns SETTINGS that change the windows of all streams to this size (RFC 9113 section 6.9.2).
+pub fn stream_window(size: u32) -> Vec<u8> {
+    frame(SETTINGS, 0, 0, &setting(INITIAL_WINDOW_SIZE, size))
 }
 
 /// Returns one setting of a SETTINGS frame (RFC 9113 section 6.5.1).
@@ -78,6 +83,11 @@ pub fn content(stream: u32, content: &[u8]) -> Vec<u8> {
         pieces.into_iter().flat_map(|piece| frame(DATA, 0, stream, piece)).collect();
     out.extend(frame(DATA, END_STREAM, stream, last));
     out
+}
+
+/// Returns content in DATA frames that leave the stream open.
+pub fn data(stream: u32, content: &[u8]) -> Vec<u8> {
+    content.chunks(FRAME_MAX).flat_map(|piece| frame(DATA, 0, stream, piece)).collect()
 }
 
 /// Returns the frames of a request for another stream.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::governor::{Admission, Governor, Requests, SendPermit};
 use crate::hello::{HANDSHAKE, Hello, name_of};
-use crate::http2::{FOLLOW_UP, FrameReader, OWED_MAX, Spoken};
+use crate::http2::{FOLLOW_UP, FrameReader, OWED_MAX, SOCKET, Spoken};
 use crate::http3;
 use crate::packets::PacketTalk;
 use crate::replies::Replies;
@@ -63,6 +63,8 @@ pub(super) struct Conversation {
     fresh: u64,
     fresh_at: Nanos,
     unanswered: u64,
+    /// The next bytes wait for a window of the server.
+    awaits_window: bool,
     /// The governor allows nothing before this instant.
     held_until: Option<Nanos>,
     /// Bytes, encrypted if needed, of which `out_at` are sent.
@@ -115,6 +117,7 @@ impl Conversation {
             fresh: 0,
             fresh_at: Nanos::ZERO,
             unanswered: 0,
+            awaits_window: false,
             held_until: None,
             out: Vec::new(),
             out_at: 0,
@@ -536,7 +539,8 @@ impl Conversation {
                 taken.begun += 1;
                 true
             }
-            Awaited::Interim => false,
+            // a handshake may be refused by a reset
+            Awaited::Interim => goodbye || self.stream_ended(SOCKET),
             Awaited::Response if now.whole > taken.whole => {
                 taken.whole += 1;
                 taken.begun = taken.begun.max(taken.whole);
@@ -548,6 +552,7 @@ impl Conversation {
             Awaited::Settings => {
                 self.replies.frames.as_ref().is_none_or(|frames| frames.has_settings())
             }
+            Awaited::SocketEnd => goodbye || self.stream_ended(SOCKET),
             // the end is detected when reading
             Awaited::End => false,
         }
@@ -566,7 +571,8 @@ impl Conversation {
             while self.out.len() - self.out_at < PIECE_SIZE && self.make_ready(io.now(), governor) {
             }
             self.hand_over(io, slot, governor);
-            let stuck = self.out_at < self.out.len() || self.held_until.is_some();
+            let stuck =
+                self.out_at < self.out.len() || self.held_until.is_some() || self.awaits_window;
             if stuck || !self.has_unsent_steps() {
                 break;
             }
@@ -628,6 +634,7 @@ impl Conversation {
         let room = governor.message_max().saturating_sub(self.unanswered);
         let room = usize::try_from(room).unwrap_or(usize::MAX).min(PIECE_SIZE);
         let end = self.plain.len().min(self.plain_at + room);
+        let Some(end) = self.within_windows(end) else { return false };
         let piece = &self.plain[self.plain_at..end];
         if piece.is_empty() {
             self.finish(TalkEnd::Bounded, now);
@@ -636,6 +643,11 @@ impl Conversation {
         match self.requests.leave(piece, governor.writes()) {
             SendPermit::Bytes(count) => {
                 let piece = &piece[..count];
+                if self.script.spoken == Spoken::Http2
+                    && let Some(frames) = &mut self.replies.frames
+                {
+                    frames.windows().pass(&self.plain[self.plain_at..], count);
+                }
                 match &mut self.session {
                     Some(session) => {
                         session.send(piece);
@@ -665,6 +677,20 @@ impl Conversation {
                 false
             }
         }
+    }
+
+    /// Returns up to where the next piece may be sent, at most `end`: a well-behaved client waits
+    /// for the server's windows. `None` if they permit nothing.
+    fn within_windows(&mut self, end: usize) -> Option<usize> {
+        self.awaits_window = false;
+        let windows = self.replies.frames.as_mut().map(|frames| frames.windows());
+        let Some(windows) = windows.filter(|_| self.script.spoken == Spoken::Http2) else {
+            return Some(end);
+        };
+        let most = end - self.plain_at;
+        let count = windows.permitted(&self.plain[self.plain_at..], most);
+        self.awaits_window = count == 0 && most > 0;
+        (!self.awaits_window).then_some(self.plain_at + count)
     }
 
     /// Extends the deadline by the time that a limit costs.
@@ -811,7 +837,7 @@ impl Conversation {
         }
         let ends = || self.replies.whole() + frames.resets();
         let settled = match (self.before_follow_up, &self.script.follow_up) {
-            (Some(_), _) => self.follow_up_ended(frames),
+            (Some(_), _) => self.stream_ended(FOLLOW_UP),
             // there is no PING in HTTP/3: after some silence the server has read everything
             (None, Some(_)) if frames.is_http3() => return Some(self.heard_at + QUIET),
             (None, Some(_)) => frames.pong(),
@@ -820,11 +846,11 @@ impl Conversation {
         settled.then(|| self.heard_at + self.script.grace)
     }
 
-    fn follow_up_ended(&self, frames: &FrameReader) -> bool {
+    /// Returns whether the server ended or reset this stream of HTTP/2.
+    fn stream_ended(&self, stream: u32) -> bool {
         let responses = &self.replies.responses;
-        let whole =
-            responses.iter().any(|response| response.stream == FOLLOW_UP && response.complete);
-        whole || frames.is_reset(FOLLOW_UP)
+        let whole = responses.iter().any(|response| response.stream == stream && response.complete);
+        whole || self.replies.frames.as_ref().is_some_and(|frames| frames.is_reset(stream))
     }
 
     fn handle_end(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {

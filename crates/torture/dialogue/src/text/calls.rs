@@ -1,5 +1,6 @@
 //! Macros for calls of gRPC.
 
+use super::frames::changed;
 use super::{Values, expanded};
 use crate::calls;
 use crate::http2::write::{self, PseudoFields};
@@ -76,21 +77,7 @@ fn block(changes: &str, values: &Values) -> Result<Vec<u8>, String> {
     let lines = format!("{}{}", calls::FIELDS, values.fields);
     let mut fields: Vec<Field> = Vec::new();
     write::each_field(asked, &lines, |name, value| fields.push((name.to_vec(), value.to_vec())));
-    for change in changes.split('|').filter(|change| !change.is_empty()) {
-        if let Some(name) = change.strip_prefix('-') {
-            fields.retain(|(known, _)| known != name.as_bytes());
-            continue;
-        }
-        let (name, value) = change.split_once('=').ok_or_else(|| wrong(change, "NAME=VALUE"))?;
-        let value = expanded(value, values)?;
-        match fields.iter_mut().find(|(known, _)| known == name.as_bytes()) {
-            Some((_, known)) => *known = value,
-            None => fields.push((name.as_bytes().to_vec(), value)),
-        }
-    }
-    let mut out = Vec::new();
-    fields.iter().for_each(|(name, value)| write::field(name, value, &mut out));
-    Ok(out)
+    changed(fields, changes, values)
 }
 
 fn number(text: &str) -> Result<u32, String> {
@@ -124,7 +111,7 @@ mod tests {
         for (text, why) in [
             ("{call x}", "\"x\" is not a number of a call"),
             ("{prefix 256 1}", "\"256\" is not a flag of a call"),
-            ("{rpc te}", "\"te\" is not NAME=VALUE of a call"),
+            ("{rpc te}", "\"te\" is not NAME=VALUE"),
             ("{calls 10001}", "\"10001\" exceeds the limit of 10000 calls"),
         ] {
             assert_eq!(made(text), Err(why.to_owned()), "{text}");

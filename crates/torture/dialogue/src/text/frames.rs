@@ -3,6 +3,7 @@
 use super::{Values, expanded};
 use crate::http2::write::{self, PseudoFields};
 use crate::http2::{END_HEADERS, FLAGS, HEADERS, KINDS, PREFACE, RST_STREAM};
+use protocol::hpack::Field;
 use units::quoted;
 
 /// Appends the expansion of an HTTP/2 macro to `out`. Returns false for other macros.
@@ -104,6 +105,31 @@ fn field(
     let (name, value) = argument.split_once('=').ok_or_else(wrong)?;
     let mut out = Vec::new();
     write(&expanded(name, values)?, &expanded(value, values)?, &mut out);
+    Ok(out)
+}
+
+/// Returns the header block of these fields. `changes` are separated by `|`: `NAME=VALUE` replaces
+/// or adds a field, `-NAME` omits one.
+pub(super) fn changed(
+    mut fields: Vec<Field>,
+    changes: &str,
+    values: &Values,
+) -> Result<Vec<u8>, String> {
+    for change in changes.split('|').filter(|change| !change.is_empty()) {
+        if let Some(name) = change.strip_prefix('-') {
+            fields.retain(|(known, _)| known != name.as_bytes());
+            continue;
+        }
+        let wrong = || format!("{} is not NAME=VALUE", quoted(change));
+        let (name, value) = change.split_once('=').ok_or_else(wrong)?;
+        let value = expanded(value, values)?;
+        match fields.iter_mut().find(|(known, _)| known == name.as_bytes()) {
+            Some((_, known)) => *known = value,
+            None => fields.push((name.as_bytes().to_vec(), value)),
+        }
+    }
+    let mut out = Vec::new();
+    fields.iter().for_each(|(name, value)| write::field(name, value, &mut out));
     Ok(out)
 }
 

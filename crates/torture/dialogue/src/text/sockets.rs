@@ -1,6 +1,11 @@
-//! Macros for WebSocket (RFC 6455): the handshake, and frames whether they may be sent or not.
+//! Macros for WebSocket (RFC 6455): the handshake, also over HTTP/2 (RFC 8441), and frames whether
+//! they may be sent or not.
 
+use super::frames::changed;
 use super::{Values, expanded};
+use crate::http2::write::{self, PseudoFields};
+use crate::http2::{END_HEADERS, HEADERS, SOCKET};
+use protocol::hpack::Field;
 use units::quoted;
 use websocket::apply_mask;
 use websocket::handshake::ClientOffer;
@@ -19,7 +24,9 @@ pub(super) fn expand(
 ) -> Result<bool, String> {
     match name {
         "socket" => out.extend_from_slice(values.socket.as_bytes()),
+        "upgrade" if values.tunneled => out.extend(connect_frame(argument, values)?),
         "upgrade" => out.extend(handshake(argument, values)?),
+        "connect" => out.extend(changed(connect(values, ""), argument, values)?),
         "ws" => frame(argument, values, out)?,
         _ => return Ok(false),
     }
@@ -34,6 +41,28 @@ fn handshake(more: &str, values: &Values) -> Result<Vec<u8>, String> {
     out.extend(expanded(more, values)?);
     out.extend_from_slice(b"\r\n");
     Ok(out)
+}
+
+/// Returns the fields of an extended CONNECT (RFC 8441 section 5), with these additional field
+/// lines.
+fn connect(values: &Values, more: &str) -> Vec<Field> {
+    let scheme = if values.scheme.is_empty() { "http" } else { &values.scheme };
+    let (authority, path) = (&values.host, &values.socket);
+    let asked = PseudoFields { method: "CONNECT", scheme, authority, path };
+    let lines = format!("Sec-WebSocket-Version: 13\r\n{}{more}", values.fields);
+    let mut fields: Vec<Field> = Vec::new();
+    write::each_field(asked, &lines, |name, value| fields.push((name.to_vec(), value.to_vec())));
+    let regular = fields.iter().position(|(name, _)| !name.starts_with(b":"));
+    let protocol = (b":protocol".to_vec(), b"websocket".to_vec());
+    fields.insert(regular.unwrap_or(fields.len()), protocol);
+    fields
+}
+
+/// Returns a valid handshake on the first stream.
+fn connect_frame(more: &str, values: &Values) -> Result<Vec<u8>, String> {
+    let more = expanded(more, values)?;
+    let fields = connect(values, &String::from_utf8_lossy(&more));
+    Ok(write::frame(HEADERS, END_HEADERS, SOCKET, &changed(fields, "", values)?))
 }
 
 /// Options of a frame.
@@ -142,6 +171,9 @@ mod tests {
         let (start, end) =
             (r"GET /s HTTP/1.1\r\nHost: h\r\nX-A: b\r\n", r"\r\nOrigin: http://h\r\n\r\n");
         assert!(upgrade.starts_with(start) && upgrade.ends_with(end), "{upgrade}");
+        let connect = made("{connect :path=/x|-sec-websocket-version}").unwrap();
+        assert!(connect.contains(r"\t:protocol\twebsocket\x00\x03x-a\x01b"), "{connect}");
+        assert!(connect.contains(r":path\x02/x") && !connect.contains("version"), "{connect}");
         for (text, why) in [
             ("{ws what a}", "is not an opcode"),
             ("{ws 16 a}", "is not an opcode"),

@@ -2,7 +2,7 @@
 
 use super::{
     Answers, Awaited, Case, Exchange, FOUND, Family, Fuzz, GRPC, HTTP2, HTTP3, Need, OWN,
-    RequirementLevel, ScriptStep,
+    RequirementLevel, SOCKETS, ScriptStep, VERSIONS, usual_version,
 };
 use crate::fuzz::FuzzPlace;
 use crate::judge::{Class, Risk};
@@ -40,6 +40,8 @@ struct CaseText {
     found: String,
     #[serde(default)]
     needs: Vec<toml::Spanned<String>>,
+    #[serde(default)]
+    http: Vec<toml::Spanned<String>>,
     answers: Option<toml::Spanned<String>>,
     #[serde(default)]
     press: bool,
@@ -184,6 +186,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
     let risk = read.risk.as_ref().map(risk).transpose()?;
     let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, CaseFault>>()?;
     let answers = read.answers.as_ref().map(answers).transpose()?.unwrap_or_default();
+    let spoken = spoken(&id, &read.http)?;
     let mut names = BTreeSet::new();
     let mut exchanges = Vec::new();
     for exchange in read.exchange {
@@ -209,6 +212,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         servers: read.servers,
         found: read.found,
         needs,
+        spoken,
         answers,
         press: read.press,
         exchanges,
@@ -298,6 +302,24 @@ fn need(text: &toml::Spanned<String>) -> Result<Need, CaseFault> {
     })
 }
 
+/// Returns the HTTP versions of a case. Only the exchanges of WebSocket exist in several.
+fn spoken(id: &str, named: &[toml::Spanned<String>]) -> Result<Vec<&'static str>, CaseFault> {
+    let group = id.chars().next().unwrap_or('?');
+    let version = |text: &toml::Spanned<String>| {
+        let (at, name) = (text.span().start, text.get_ref());
+        if group != SOCKETS {
+            let why = format!("only cases of group {SOCKETS} name HTTP versions; omit `http`");
+            return Err(CaseFault { at, why });
+        }
+        VERSIONS.into_iter().find(|known| known == name).ok_or_else(|| {
+            let why = format!("{} is not an HTTP version; write 1.1, 2 or 3", quoted(name));
+            CaseFault { at, why }
+        })
+    };
+    let all = named.iter().map(version).collect::<Result<Vec<&'static str>, CaseFault>>()?;
+    Ok(if all.is_empty() { vec![usual_version(group)] } else { all })
+}
+
 fn answers(text: &toml::Spanned<String>) -> Result<Answers, CaseFault> {
     let found = Answers::ALL.into_iter().find(|one| one.id() == text.get_ref());
     found.ok_or_else(|| CaseFault {
@@ -370,9 +392,10 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
             "answer" => Awaited::Response,
             "end" => Awaited::End,
             "settings" => Awaited::Settings,
+            "socket-end" => Awaited::SocketEnd,
             _ => {
                 let why = format!(
-                    "{} cannot be awaited; write interim, answer, end or settings",
+                    "{} cannot be awaited; write interim, answer, end, settings or socket-end",
                     quoted(&what)
                 );
                 return Err(CaseFault { at, why });
@@ -516,6 +539,17 @@ accept = ["400"]
     }
 
     #[test]
+    fn websocket_cases_name_their_http_versions() {
+        let own = GOOD.replace("S-07", "U-07");
+        assert_eq!(read_case("U-07.toml", &own).unwrap().spoken, ["1.1"]);
+        let named = own.replace("level", "http = [\"1.1\", \"2\"]\nlevel");
+        let case = read_case("U-07.toml", &named).unwrap();
+        assert!(case.speaks("1.1") && case.speaks("2") && !case.speaks("3"));
+        let error = read_case("U-07.toml", &named.replace("\"2\"", "\"4\"")).unwrap_err();
+        assert!(error.contains("line 5: \"4\" is not an HTTP version"), "{error}");
+    }
+
+    #[test]
     fn user_cases_have_their_own_group_and_exchanges_only() {
         let own = GOOD.replace("S-07", "X-07");
         assert_eq!(read_own("X-07.toml", &own).unwrap().id, "X-07");
@@ -552,6 +586,7 @@ what = 1"#,
             ("half-close", "close-half", "line 11: \"close-half\" is not a step"),
             (r#"await = "interim""#, r#"await = "rain""#, "line 11: \"rain\" cannot be awaited"),
             ("version = 1", "version = 1 1", "line 3: "),
+            ("level", "http = [\"2\"]\nlevel", "line 5: only cases of group U name HTTP versions"),
         ];
         for (old, new, part) in table {
             let error = read_case("S-07.toml", &GOOD.replace(old, new)).unwrap_err();

@@ -61,9 +61,12 @@ use units::{Nanos, quoted};
 /// | `echoed:TEXT` | QUIC packets: PATH_RESPONSE with these eight bytes was received |
 /// | `saw:KIND,…` | the steps that waited for a segment received these, in order: `syn-ack`, `ack`, `data`, `fin`, `rst`, `nothing` |
 /// | `is:NAME=VALUE` | the first final response has this field with this value |
-/// | `ws-close:CODE,…` | WebSocket: the server closed the connection after a Close frame with one of these codes |
+/// | `ws-open`, `ws-refused` | WebSocket: the server opened it, by 101 or over HTTP/2 by a 2xx; it did not |
+/// | `ws-over` | WebSocket: the server ended the connection, or over HTTP/2 the stream |
+/// | `ws-close:CODE,…` | WebSocket: the server closed the connection, or over HTTP/2 ended the stream, after a Close frame with one of these codes |
 /// | `ws-failed:CODE,…`, `ws-failed` | WebSocket: the same or without a Close frame; without codes, with any that reports an error |
 /// | `ws-pong:TEXT`, `ws-no-pong:TEXT` | WebSocket: a pong with this payload was received, whose bytes may be written `\xHH`; none was |
+/// | `ws-no-empty` | WebSocket: no empty message was received |
 /// | `ws-sound` | WebSocket: every frame of the server is valid |
 /// | `grpc:CODE,…` | gRPC: the first call ended with one of these statuses, such as `INTERNAL` |
 /// | `call-failed` | gRPC: it ended with a status other than OK, an HTTP error, RST_STREAM, or the end of the connection |
@@ -152,7 +155,7 @@ impl Mask {
 /// A word without an argument: its name, what a server should do, and whether it holds.
 type PlainWord = (&'static str, &'static str, fn(&Talk, &Plain) -> bool);
 
-const WORDS: [PlainWord; 33] = [
+const WORDS: [PlainWord; 37] = [
     ("goaway", "end the connection with GOAWAY and an error", |talk, _| http2::named(talk)),
     ("reject", "refuse it with 4xx, 501 or 505, or close the connection", rejected),
     ("answered", "answer", |talk, _| first(talk).is_some()),
@@ -197,6 +200,10 @@ const WORDS: [PlainWord; 33] = [
     ("smaller", "send less than it received", |talk, _| http2::smaller(talk)),
     ("sound-table", "keep a valid QPACK table", |talk, _| http2::sound_table(talk)),
     ("negotiated", "send Version Negotiation", |talk, _| http2::negotiated(talk)),
+    ("ws-open", "open the WebSocket", |talk, _| sockets::is_opened(talk)),
+    ("ws-refused", "refuse to open the WebSocket", |talk, _| sockets::is_refused(talk)),
+    ("ws-over", "end the WebSocket", |talk, _| sockets::is_over(talk)),
+    ("ws-no-empty", "send no empty message", |talk, _| sockets::sent_nothing_empty(talk)),
     ("ws-sound", "send valid frames only", |talk, _| sockets::sound(talk)),
     ("call-failed", "end the call with an error", |talk, _| calls::failed(talk)),
     ("sound-calls", "send one status at the end of each call", |talk, _| {
@@ -235,7 +242,7 @@ impl Class {
     pub(super) fn is_refusal(&self) -> bool {
         match self.words.first() {
             Some(Word::Status(mask)) => mask.is_refusal(),
-            _ => self.text.split_whitespace().next() == Some("reject"),
+            _ => matches!(self.text.split_whitespace().next(), Some("reject" | "ws-refused")),
         }
     }
 

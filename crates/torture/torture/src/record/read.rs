@@ -324,6 +324,7 @@ fn step(value: &str) -> Result<Move, String> {
         ("await", "answer") => Move::Await(Awaited::Response),
         ("await", "end") => Move::Await(Awaited::End),
         ("await", "settings") => Move::Await(Awaited::Settings),
+        ("await", "socket-end") => Move::Await(Awaited::SocketEnd),
         ("half-close", "") => Move::HalfClose,
         ("reset", "") => Move::Reset,
         ("close", "") => Move::Close,

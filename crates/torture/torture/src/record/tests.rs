@@ -25,6 +25,7 @@ fn script() -> TalkScript {
             Move::Read,
             Move::HalfClose,
             Move::Await(Awaited::End),
+            Move::Await(Awaited::SocketEnd),
             Move::Reset,
             Move::Close,
         ],

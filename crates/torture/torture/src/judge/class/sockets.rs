@@ -1,10 +1,14 @@
-//! Outcomes of WebSocket (RFC 6455).
+//! Outcomes of WebSocket (RFC 6455), also as a stream of HTTP/2 (RFC 8441).
 
-use super::{first, has_ended};
-use dialogue::talk::Talk;
+use super::{first, has_ended, http2};
+use dialogue::http2::{FrameReader, SOCKET};
+use dialogue::talk::{Move, Talk};
+use std::borrow::Cow;
 use websocket::frame::{CONTROL_MAX, Header, HeaderReader, Opcode};
 use websocket::{apply_mask, close};
 
+/// Field of an extended CONNECT (RFC 8441 section 4).
+const PROTOCOL: &[u8] = b":protocol";
 /// Maximum number of frames that are examined.
 const FRAMES_MAX: usize = 4_096;
 
@@ -16,11 +20,50 @@ pub(crate) struct SocketFrames {
     is_faulty: bool,
 }
 
-/// Returns the frames after 101; `None` without it.
+/// Returns the bytes of the server after the handshake; `None` if the WebSocket was not opened.
+fn content(talk: &Talk) -> Option<Cow<'_, [u8]>> {
+    let Some(frames) = &talk.replies.frames else {
+        let head = &first(talk).filter(|response| response.status == 101)?.head;
+        let at = talk.raw.windows(head.len()).position(|part| part == head.as_slice())?;
+        return Some(Cow::Borrowed(&talk.raw[at + head.len()..]));
+    };
+    let connects = |step: &Move| match step {
+        // our field names are literals
+        Move::Send(bytes) => bytes.windows(PROTOCOL.len()).any(|part| part == PROTOCOL),
+        _ => false,
+    };
+    if frames.is_http3() || !talk.steps.iter().any(connects) {
+        return None;
+    }
+    let mut responses = talk.replies.responses.iter();
+    responses.find(|one| one.stream == SOCKET && (200..300).contains(&one.status))?;
+    Some(Cow::Owned(FrameReader::content_of(SOCKET, &talk.raw)))
+}
+
+/// Returns whether the WebSocket was opened: by 101, or over HTTP/2 by a 2xx.
+pub(crate) fn is_opened(talk: &Talk) -> bool {
+    content(talk).is_some()
+}
+
+/// Returns whether the server refused to open the WebSocket.
+pub(super) fn is_refused(talk: &Talk) -> bool {
+    !is_opened(talk) && (first(talk).is_some() || is_over(talk))
+}
+
+/// Returns whether the server ended the connection, or over HTTP/2 the stream.
+pub(super) fn is_over(talk: &Talk) -> bool {
+    let frames = talk.replies.frames.as_ref();
+    let ended = |frames: &FrameReader| {
+        let mut responses = talk.replies.responses.iter();
+        frames.is_reset(SOCKET) || responses.any(|one| one.stream == SOCKET && one.complete)
+    };
+    has_ended(talk) || frames.is_some_and(|frames| ended(frames) || http2::goaway(talk, &[]))
+}
+
+/// Returns the frames of the server; `None` if the WebSocket was not opened.
 pub(crate) fn frames(talk: &Talk) -> Option<SocketFrames> {
-    let head = &first(talk).filter(|response| response.status == 101)?.head;
-    let at = talk.raw.windows(head.len()).position(|part| part == head.as_slice())?;
-    let mut rest = &talk.raw[at + head.len()..];
+    let bytes = content(talk)?;
+    let mut rest = &*bytes;
     let mut found = SocketFrames::default();
     while found.frames.len() < FRAMES_MAX {
         match HeaderReader::default().take(&mut rest) {
@@ -69,10 +112,11 @@ pub(super) fn pong(talk: &Talk, payload: &[u8]) -> bool {
     frames(talk).is_some_and(|frames| frames.has_pong(payload))
 }
 
-/// Returns whether the server ended the connection, with a Close frame with one of these codes.
+/// Returns whether the server ended the connection or the stream, with a Close frame with one of
+/// these codes.
 pub(super) fn closed(talk: &Talk, codes: &[u16]) -> bool {
     let code = frames(talk).and_then(|frames| frames.close_code());
-    has_ended(talk) && code.is_some_and(|code| codes.contains(&code))
+    is_over(talk) && code.is_some_and(|code| codes.contains(&code))
 }
 
 /// Returns whether the server failed the connection: it ended it, without a Close frame, which RFC
@@ -80,11 +124,19 @@ pub(super) fn closed(talk: &Talk, codes: &[u16]) -> bool {
 pub(super) fn failed(talk: &Talk, codes: &[u16]) -> bool {
     let Some(frames) = frames(talk) else { return false };
     let normal = [close::NORMAL, close::GOING_AWAY, close::NO_STATUS];
-    has_ended(talk)
+    is_over(talk)
         && frames.close_code().is_none_or(|code| match codes {
             [] => !normal.contains(&code),
             codes => codes.contains(&code),
         })
+}
+
+/// Returns whether the server sent no empty message.
+pub(super) fn sent_nothing_empty(talk: &Talk) -> bool {
+    let is_empty = |(header, payload): &(Header, Vec<u8>)| {
+        matches!(header.opcode, Opcode::Text | Opcode::Binary) && header.fin && payload.is_empty()
+    };
+    frames(talk).is_some_and(|frames| !frames.frames.iter().any(is_empty))
 }
 
 /// Returns whether every frame of the server is one that a server may send.
@@ -169,6 +221,8 @@ mod tests {
             ("ws-close:1000", false),
             ("ws-close:1002", true),
             ("ws-sound", true),
+            ("ws-open ws-over ws-no-empty", true),
+            ("ws-refused", false),
             ("is:sec-websocket-accept=x=", true),
             ("is:sec-websocket-accept=y", false),
             ("ws-pong:a", false),
