@@ -98,6 +98,8 @@ classes! {
     MessageProtocol, "ws-protocol", Server, "the server broke the rules of WebSocket (RFC 6455) or a limit on its messages";
     SocketClosed, "ws-closed", Server, "the server closed the WebSocket before the answer to a message";
     WorkloadEnd, "workload", Plan, "the workload could not make the request";
+    SendQueue, "send-queue", Server, "more than 16 MiB of the stream's messages waited for the \
+        server to accept them";
 }
 
 impl FailureClass {
@@ -148,6 +150,7 @@ impl FailureClass {
             Class::MessageProtocol => "WebSocket violation",
             Class::SocketClosed => "WebSocket closed by the server",
             Class::WorkloadEnd => "request not possible",
+            Class::SendQueue => "send queue full",
         }
     }
 

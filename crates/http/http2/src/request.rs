@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Maximum number of bytes of a request that wait for the peer's window, if its body grows.
+pub(crate) const BODY_QUEUE_MAX: usize = 16 << 20;
 /// Maximum number of fields of a request.
 const FIELDS_MAX: usize = 256;
 
@@ -17,8 +19,16 @@ pub struct Request {
     paced: bool,
     /// True if its stream carries bytes in both directions.
     tunnel: bool,
-    /// The body grows while it is sent.
-    open: bool,
+    /// Present if the body grows while it is sent.
+    open: Option<BodyToCome>,
+}
+
+/// Part of a growing body that follows the one in the request, and waits for a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct BodyToCome {
+    bytes: Vec<u8>,
+    /// True if nothing follows these bytes.
+    ends: bool,
 }
 
 /// Reason why an HTTP/1 message cannot be sent over HTTP/2.
@@ -107,7 +117,7 @@ impl Request {
             body,
             paced: false,
             tunnel,
-            open: false,
+            open: None,
         })
     }
 
@@ -119,12 +129,32 @@ impl Request {
 
     /// Lets the body grow after the request is sent, by [`crate::Session::extend`].
     pub fn keep_open(&mut self) {
-        self.open = true;
+        self.open = Some(BodyToCome::default());
     }
 
     /// Returns whether the body may grow after the request is sent.
     pub fn is_open(&self) -> bool {
-        self.open
+        self.open.is_some()
+    }
+
+    /// Keeps more of a growing body until its request has a connection. Returns false without a
+    /// change if too many bytes wait.
+    pub fn keep_more(&mut self, bytes: &[u8], ends: bool) -> bool {
+        let Some(more) = &mut self.open else { return true };
+        let waiting = self.body.as_ref().map_or(0, |body| body.len()) + more.bytes.len();
+        if waiting + bytes.len() > BODY_QUEUE_MAX {
+            return false;
+        }
+        more.bytes.extend_from_slice(bytes);
+        more.ends |= ends;
+        true
+    }
+
+    /// Returns the kept bytes of a growing body, once, and whether nothing follows them. `None`
+    /// if there is nothing to send.
+    pub fn take_more(&mut self) -> Option<(Vec<u8>, bool)> {
+        let more = std::mem::take(self.open.as_mut()?);
+        (more.ends || !more.bytes.is_empty()).then_some((more.bytes, more.ends))
     }
 
     pub(crate) fn is_paced(&self) -> bool {

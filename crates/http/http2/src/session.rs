@@ -4,7 +4,7 @@
 use crate::callbacks::{self, CallbackState, LateFrame, ResponseNews};
 use crate::code::{CANCEL, MALFORMED, NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, section};
 use crate::memory::Memory;
-use crate::request::Request;
+use crate::request::{BODY_QUEUE_MAX, Request};
 use crate::stream::{KeptFields, OutstandingStream, ReleasedMessage, StreamFacts};
 use crate::{FRAME_AT_FIRST, FRAME_HEADER, STREAMS_AT_FIRST, SessionSettings, TABLE_AT_FIRST};
 use libnghttp2_sys as ng;
@@ -23,8 +23,6 @@ const ID_LAST: i32 = i32::MAX;
 
 /// Maximum number of bytes of a tunnel that wait for the peer's window.
 pub const TUNNEL_QUEUE_MAX: usize = 64 << 10;
-/// Maximum number of bytes of a request that wait for the peer's window, if its body grows.
-const BODY_QUEUE_MAX: usize = 16 << 20;
 
 /// A client session. A stream is identified by its index among the outstanding ones, in the order
 /// of their requests; a finished stream is removed and later ones move up.

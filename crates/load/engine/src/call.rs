@@ -1,6 +1,7 @@
 //! An arrival in progress.
 
 use crate::intake::Intake;
+use plan::Timeouts;
 use protocol::http1::response::{Asked, ResponseFacts};
 use sample::{FailureClass, Outcome, Sample};
 use units::Nanos;
@@ -88,6 +89,23 @@ impl Call {
     pub(crate) fn time_limit(&self) -> Option<Nanos> {
         let request = self.request.as_ref()?;
         request.timeout.or_else(|| request.socket.as_ref()?.timeout)
+    }
+
+    /// Returns the deadline of the whole call.
+    pub(crate) fn deadline(&self, limits: &Timeouts) -> Nanos {
+        self.intended + self.time_limit().unwrap_or(limits.call)
+    }
+
+    /// Keeps more of a request that is kept open until a connection can send it. Returns false if
+    /// too many bytes wait.
+    pub(crate) fn keep_more(&mut self, (bytes, ends): (&[u8], bool)) -> bool {
+        let request = self.request.as_mut().and_then(|request| request.http2.as_mut());
+        request.is_none_or(|http2| http2.keep_more(bytes, ends))
+    }
+
+    /// Returns the kept bytes of a request that is kept open, once, and whether it ends with them.
+    pub(crate) fn take_more(&mut self) -> Option<(Vec<u8>, bool)> {
+        self.request.as_mut()?.http2.as_mut()?.take_more()
     }
 
     /// Returns whether it waits for the next message of a WebSocket.

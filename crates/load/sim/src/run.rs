@@ -251,6 +251,13 @@ fn run_parts(
         setup = setup.with_shares(shares).expect("somebody has a part");
         carry = Some(how);
     }
+    let opens = |source: &RequestSource| match source {
+        RequestSource::Guide(guide, _) => guide.makes_simultaneous_calls(),
+        RequestSource::Plan | RequestSource::Script(_) => false,
+    };
+    if sources.iter().any(opens) {
+        setup.expect_sockets().expect("a test's plan is valid");
+    }
     setup.logging.calls = true;
     setup.logging.ends = true;
     setup.tokens = renewal.as_ref().map(|machine| machine.tokens.clone());

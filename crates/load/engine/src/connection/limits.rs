@@ -13,7 +13,7 @@ impl Conn {
         let Some(work) = &self.work else { return Nanos::NEVER };
         let Some(call) = work.calls.front() else { return Nanos::NEVER };
         if self.state < ConnState::Open {
-            return call_due(call, limits).min(self.opened + limits.connect);
+            return call.deadline(limits).min(self.opened + limits.connect);
         }
         let mut at = work.deadline_of(call, limits);
         if work.speaker.is_multiplexed() {
@@ -31,7 +31,7 @@ impl Conn {
             _ => 0,
         };
         let call = work.calls.get(row)?;
-        let class = if call_due(call, limits) <= now {
+        let class = if call.deadline(limits) <= now {
             FailureClass::ClientTimeout
         } else if self.state < ConnState::Open {
             FailureClass::ConnectTimeout
@@ -72,11 +72,6 @@ impl Conn {
     }
 }
 
-/// Returns the deadline of the whole call.
-fn call_due(call: &Call, limits: &Timeouts) -> Nanos {
-    call.intended + call.time_limit().unwrap_or(limits.call)
-}
-
 impl Work {
     /// Returns the earliest deadline where each call has its own. An existing entry, at `armed`, is
     /// for the earliest of the previous calls: only the newest call can be more urgent, and
@@ -90,7 +85,7 @@ impl Work {
     /// Returns the deadline of a call whose response may arrive now.
     #[inline]
     fn deadline_of(&self, call: &Call, limits: &Timeouts) -> Nanos {
-        let mut at = call_due(call, limits).min(self.first_byte_due(call, limits));
+        let mut at = call.deadline(limits).min(self.first_byte_due(call, limits));
         let awaited = limits.answer.filter(|_| call.first_byte.is_zero());
         if let Some(limit) = awaited.or(limits.progress) {
             at = at.min(self.progress.max(call.sent) + limit);

@@ -22,8 +22,27 @@ impl Conn {
 
     /// Adds to the body of a request that is kept open. Returns false if too many bytes wait.
     pub(crate) fn extend(&mut self, row: usize, more: (&[u8], bool)) -> bool {
+        let open = self.is_open();
         let Some(work) = self.work.as_mut() else { return true };
-        work.speaker.extend(row, more, work.transport.plaintext())
+        if open {
+            return work.speaker.extend(row, more, work.transport.plaintext());
+        }
+        // the call is put on another connection if this one cannot be established
+        work.calls.get_mut(row).is_none_or(|call| call.keep_more(more))
+    }
+
+    /// Sends the bytes that its calls have kept for an established connection.
+    pub(crate) fn send_kept(&mut self) {
+        let Some(work) = self.work.as_deref_mut().filter(|work| work.speaker.is_multiplexed())
+        else {
+            return;
+        };
+        for (row, call) in work.calls.iter_mut().enumerate() {
+            if let Some((bytes, ends)) = call.take_more() {
+                let taken = work.speaker.extend(row, (&bytes, ends), work.transport.plaintext());
+                debug_assert!(taken, "kept bytes have the limit of a stream's queue");
+            }
+        }
     }
 
     /// Counts the bytes sent at `now` for requests that waited for room, or for a stream. `waited` is

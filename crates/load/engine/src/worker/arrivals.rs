@@ -187,7 +187,7 @@ impl Worker {
                 Some(more) if conn.extend(row, more) => {
                     return conn.count_late_bytes(now, |_, _| {});
                 }
-                Some(_) => End::failed(FailureClass::WorkloadEnd),
+                Some(_) => End::failed(FailureClass::SendQueue),
                 None => End::abandoned(),
             };
             let Some((call, goes_on)) = conn.withdraw(row, now) else { return };

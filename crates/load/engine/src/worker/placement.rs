@@ -401,14 +401,16 @@ impl Worker {
 
     fn replace_all_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
         for mut call in self.pool.take_stranded() {
-            if call.intended + self.setup.plan.timeouts.call <= now {
+            if call.deadline(&self.setup.plan.timeouts) <= now {
                 self.feedback.fail_session(call.user);
                 self.conclude(io, call, End::timed_out(FailureClass::ClientTimeout), now);
                 continue;
             }
+            // an open request cannot be repeated once a part of its body may be sent
+            let begun = call.open_lane().is_some() && !call.sent.is_zero();
             call.first_byte = Nanos::ZERO;
             call.sent = Nanos::ZERO;
-            let over = self.feedback.has_failed(call.user);
+            let over = begun || self.feedback.has_failed(call.user);
             if over || call.tries >= self.setup.plan.connection.tries {
                 self.conclude(io, call, End::failed(FailureClass::ClosedEarly), now);
             } else {
@@ -420,15 +422,21 @@ impl Worker {
     /// Like `place`, for a call that is already in flight: it is never queued or dropped.
     pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
-        if self.pool.is_socket(endpoint) || call.open_lane().is_some() {
-            // messages of a closed WebSocket are not sent on another one, and an open request
-            // cannot be repeated: a part of its body is already sent
+        if self.pool.is_socket(endpoint) {
+            // messages of a closed WebSocket are not sent on another one
             return self.conclude(io, call, End::failed(FailureClass::ClosedEarly), now);
         }
         let found = self.usable(io, &call, endpoint, now);
         // a server that has answered has completed the handshake
         match found.filter(|slot| !call.late || self.pool.conn(*slot).has_served()) {
-            Some(slot) => self.assign_outlined(slot, call, now),
+            Some(slot) => {
+                let is_open = call.open_lane().is_some();
+                self.assign_outlined(slot, call, now);
+                let conn = self.pool.conn_mut(slot);
+                if is_open && conn.is_open() {
+                    conn.send_kept();
+                }
+            }
             None => self.place_on_new(io, call, endpoint, now),
         }
     }

@@ -552,7 +552,9 @@ impl Worker {
     pub(super) fn refused<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
         let none = ResponseFacts::default();
         let Some(call) = self.pool.conn_mut(slot).take_failed(row, &none, now) else { return };
-        if call.tries >= self.setup.plan.connection.tries {
+        // more of an open request may have been sent than is still in memory
+        let begun = call.open_lane().is_some();
+        if begun || call.tries >= self.setup.plan.connection.tries {
             self.feedback.fail_session_unless_repeated(call.user);
             if self.pool.refuses_further_calls(slot) {
                 self.feedback.end_with_connection(call.user);

@@ -86,6 +86,10 @@ impl Worker {
         let (endpoint, generation) = (conn.endpoint(), conn.generation());
         self.pool.mark_reached(endpoint);
         self.journal.connection_established(connect, tls);
+        if self.feedback.has_simultaneous_calls() {
+            self.pool.conn_mut(slot).send_kept();
+            self.flush_later(slot);
+        }
         // the next wait may have a shorter limit than the connect
         self.pool.arm(slot);
         let socket = self.pool.conn_mut(slot).is_socket();
