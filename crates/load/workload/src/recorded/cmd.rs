@@ -14,12 +14,17 @@ pub(crate) fn is_cmd(text: &str) -> bool {
             (None, b'\n') if before == b'^' && at_blank => return true,
             // cmd.exe's lines end with CR LF
             (None, b'\r') => continue,
-            (Some(b'"'), b'"' | b'\\') if before == b'\\' => {
-                before = b'"';
+            // bash's backslash makes the next one a plain character, except in '…'
+            (None | Some(Quote::Double | Quote::Ansi), b'"' | b'\'' | b'\\') if before == b'\\' => {
+                before = b' ';
                 continue;
             }
-            (Some(open), _) if open == byte => quote = None,
-            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(Quote::Double), b'"') | (Some(Quote::Single | Quote::Ansi), b'\'') => {
+                quote = None
+            }
+            (None, b'"') => quote = Some(Quote::Double),
+            (None, b'\'') if before == b'$' => quote = Some(Quote::Ansi),
+            (None, b'\'') => quote = Some(Quote::Single),
             _ => {}
         }
         if byte == b'^' {
@@ -28,6 +33,15 @@ pub(crate) fn is_cmd(text: &str) -> bool {
         before = byte;
     }
     quote.is_none() && before == b'^' && at_blank
+}
+
+/// Open quote of bash.
+#[derive(Clone, Copy, Debug)]
+enum Quote {
+    Single,
+    Double,
+    /// `$'…'`
+    Ansi,
 }
 
 /// A byte after processing by cmd.exe.
