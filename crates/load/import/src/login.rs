@@ -84,10 +84,10 @@ fn last_at(url: &Text, start: usize) -> Option<(usize, usize)> {
     found
 }
 
-/// Adds the colon of an empty password.
+/// Adds the colon of an empty password. A login with a variable is left alone: the value may have
+/// the colon, and without one its password is empty as well.
 fn with_colon(mut login: Text) -> Text {
-    let has_colon = |part: &DraftPart| matches!(part, DraftPart::Plain(text) if text.contains(':'));
-    if !login.0.iter().any(has_colon) {
+    if login.settled().is_some_and(|text| !text.contains(':')) {
         login.push_str(":");
     }
     login
@@ -123,7 +123,8 @@ mod tests {
             ("http://me:a%40b@h:1/p@q", "http://h:1/p@q", "me:a@b"),
             ("https://a@b:c@h?x", "https://h?x", "a@b:c"),
             ("http://{{u}}:{{p}}@{{host}}/x", "http://{{host}}/x", "{{u}}:{{p}}"),
-            ("http://{{u}}@h", "http://h", "{{u}}:"),
+            ("http://{{auth}}@h", "http://h", "{{auth}}"),
+            ("http://me.{{u}}@h", "http://h", "me.{{u}}"),
         ] {
             assert_eq!(split(url), (rest.to_owned(), login.to_owned()), "{url}");
         }

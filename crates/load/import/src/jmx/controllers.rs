@@ -219,10 +219,7 @@ impl DraftReader<'_> {
 
     /// Restricts parts to a share of the iterations.
     fn share(&mut self, element: &Element<'_, '_>, guard: &mut DraftGuard) {
-        let percent = element.property("ThroughputController.percentThroughput");
-        let value =
-            percent.and_then(|node| super::elements::property(node, "value").or(Some(node)));
-        let value = value.and_then(|node| node.text()).unwrap_or_default().trim().parse::<f64>();
+        let value = element.text("ThroughputController.percentThroughput").parse::<f64>();
         // 1 is a percentage, 0 a number of executions
         match value {
             Ok(value) if element.text("ThroughputController.style") == "1" && value > 0.0 => {

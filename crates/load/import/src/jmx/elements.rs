@@ -55,12 +55,12 @@ impl<'d, 'i> Element<'d, 'i> {
 
     /// Returns the text of a property; empty if it is absent.
     pub(super) fn text(&self, name: &str) -> String {
-        self.property(name).and_then(|node| node.text()).unwrap_or_default().trim().to_owned()
+        self.property(name).and_then(value).unwrap_or_default().trim().to_owned()
     }
 
     /// Returns the text with its whitespace, as scripts and bodies need it.
     pub(super) fn raw(&self, name: &str) -> String {
-        self.property(name).and_then(|node| node.text()).unwrap_or_default().to_owned()
+        self.property(name).and_then(value).unwrap_or_default().to_owned()
     }
 
     pub(super) fn is_true(&self, name: &str) -> bool {
@@ -90,7 +90,20 @@ impl<'d, 'i> Element<'d, 'i> {
     }
 }
 
-/// Returns the property of this name directly below a node.
+/// Returns the property of this name directly below a node. JMeter writes the names of `doubleProp`
+/// and `FloatProperty` as elements.
 pub(super) fn property<'d, 'i>(node: Node<'d, 'i>, name: &str) -> Option<Node<'d, 'i>> {
-    node.children().find(|child| child.attribute("name") == Some(name))
+    let has_name = |child: &Node<'d, 'i>| {
+        child.attribute("name").or_else(|| inner(*child, "name")?.text()) == Some(name)
+    };
+    node.children().find(has_name)
+}
+
+/// Returns the text of a property, or of its element `value`.
+fn value<'d>(node: Node<'d, '_>) -> Option<&'d str> {
+    inner(node, "value").map_or_else(|| node.text(), |inner| inner.text())
+}
+
+fn inner<'d, 'i>(node: Node<'d, 'i>, tag: &str) -> Option<Node<'d, 'i>> {
+    node.children().find(|child| child.has_tag_name(tag))
 }

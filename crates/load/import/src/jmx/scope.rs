@@ -359,9 +359,6 @@ impl DraftReader<'_> {
         let number =
             |text: String| text.trim().parse::<f64>().ok().filter(|it| *it > 0.0 && it.is_finite());
         let value = number(self.settled(&element.text("throughput"), element));
-        let double = element.property("throughput").and_then(|node| property(node, "value"));
-        let value = value
-            .or_else(|| number(double.and_then(|it| it.text()).unwrap_or_default().to_owned()));
         let period = match element.kind() {
             "ConstantThroughputTimer" => 60.0,
             _ => number(self.settled(&element.text("throughputPeriod"), element)).unwrap_or(60.0),

@@ -145,7 +145,7 @@ fn elements_of_the_table_are_taken() {
         (
             controller(
                 "ThroughputController",
-                "<intProp name=\"ThroughputController.style\">1</intProp><FloatProperty name=\"x\"/><stringProp name=\"ThroughputController.percentThroughput\">30</stringProp>",
+                "<intProp name=\"ThroughputController.style\">1</intProp><FloatProperty><name>ThroughputController.percentThroughput</name><value>30.0</value><savedValue>0.0</savedValue></FloatProperty>",
             ),
             "chance = \"30%\"",
         ),

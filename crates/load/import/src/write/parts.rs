@@ -105,7 +105,11 @@ impl PartWriter<'_> {
             self.out.push_str("once = true\n");
         }
         if let Some(user) = &step.user {
-            let user = self.names.render(user, line);
+            let mut user = self.names.render(user, line);
+            if !user.contains(':') && !user.contains("{{") {
+                // the value of a variable without a password
+                user.push(':');
+            }
             put!(self.out, "user = {}\n", text(&user));
         }
         if let Some(think) = step.think.as_ref().filter(|_| path.starts_with("journey")) {
