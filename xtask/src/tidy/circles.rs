@@ -64,7 +64,7 @@ const NAMED: &[Named] = &[
     },
     Named {
         folder: "crates/load/k6/src/",
-        modules: &["context", "grpc", "http", "native", "pending", "socket", "test", "vu"],
+        modules: &["begun", "context", "grpc", "http", "native", "pending", "socket", "test", "vu"],
         reason: "k6's functions run inside a user's context, which is made of the test and of them",
     },
     Named {

@@ -1,5 +1,6 @@
 //! State that one user's native functions share with the host.
 
+use crate::begun::{CallQueue, Passable};
 use crate::http::HttpReply;
 use crate::metrics::{Store, row};
 use crate::pending::PendingWork;
@@ -14,10 +15,16 @@ use std::time::Instant;
 use units::{Nanos, Purpose, Seed, Stream};
 use workload::Jar;
 
-/// Maximum number of bytes that a script may write to open requests without a pause.
-const BYTES_BEGUN_MAX: usize = 16 << 20;
+/// Maximum memory of the parts of streams that wait for a user's script, in bytes.
+const PARTS_BYTES_MAX: usize = 16 << 20;
 /// A pause is shortened to a day.
 const SLEEP_MAX_S: f64 = 86_400.0;
+
+/// Returns the memory of a part of a stream, in bytes. It includes the overhead, which dominates
+/// for small parts.
+fn part_size(body: &[u8]) -> usize {
+    size_of::<HttpReply>() + body.len()
+}
 
 /// Scenario to which a user currently belongs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,10 +92,9 @@ pub struct Context {
     /// True if the user may have several calls in flight.
     simultaneous: Cell<bool>,
     last_lane: Cell<u32>,
-    /// Started calls that were not passed to the engine yet, with their lanes.
-    calls_begun: RefCell<VecDeque<(u32, VuCall)>>,
-    /// Number of bytes for open requests among them.
-    bytes_begun: Cell<usize>,
+    calls_begun: RefCell<CallQueue>,
+    /// Memory of the parts of streams that wait for the script, in bytes.
+    parts_bytes: Cell<usize>,
     /// Calls of promises by their lanes.
     pub(crate) pending: RefCell<BTreeMap<u32, PendingWork>>,
     /// Calls of promises that ended while the user waited for another one.
@@ -125,7 +131,7 @@ impl Context {
             simultaneous: Cell::new(false),
             last_lane: Cell::new(0),
             calls_begun: RefCell::default(),
-            bytes_begun: Cell::new(0),
+            parts_bytes: Cell::new(0),
             pending: RefCell::default(),
             early: RefCell::default(),
         }
@@ -348,42 +354,44 @@ impl Context {
 
     /// Begins a call in this lane.
     pub fn push_call(&self, lane: u32, call: VuCall) {
-        self.calls_begun.borrow_mut().push_back((lane, call));
+        self.calls_begun.borrow_mut().push(lane, call);
     }
 
     /// Adds to the body of an open request, when the user next waits. Returns false if too many
     /// bytes wait.
     pub(crate) fn extend(&self, lane: u32, bytes: Vec<u8>, ends: bool) -> bool {
-        let waiting = self.bytes_begun.get() + bytes.len();
-        if waiting > BYTES_BEGUN_MAX {
-            return false;
-        }
-        self.bytes_begun.set(waiting);
-        self.push_call(lane, VuCall::Extend { bytes, ends });
-        true
+        self.calls_begun.borrow_mut().extend(lane, bytes, ends)
     }
 
     /// Returns the next call to pass to the engine.
-    pub fn next_begun(&self) -> Option<(u32, VuCall)> {
-        let next = self.calls_begun.borrow_mut().pop_front();
-        if let Some((_, VuCall::Extend { bytes, .. })) = &next {
-            self.bytes_begun.set(self.bytes_begun.get() - bytes.len());
-        }
-        next
+    pub(crate) fn next_begun(&self, passable: Passable) -> Option<(u32, VuCall)> {
+        self.calls_begun.borrow_mut().pop(passable)
     }
 
-    /// Returns whether the next call to be passed on is a request of `k6/http`.
+    /// Returns whether a request of `k6/http` waits to be passed on.
     pub(crate) fn begins_http(&self) -> bool {
-        match self.calls_begun.borrow().front() {
-            Some((_, VuCall::Http(wire))) => matches!(wire.url.scheme(), "http" | "https"),
-            _ => false,
+        self.calls_begun.borrow().has_request()
+    }
+
+    /// Counts the memory of a part of a stream until the script takes it. Returns false if too
+    /// much waits.
+    pub(crate) fn hold_part(&self, body: &[u8]) -> bool {
+        let waiting = self.parts_bytes.get() + part_size(body);
+        if waiting > PARTS_BYTES_MAX {
+            return false;
         }
+        self.parts_bytes.set(waiting);
+        true
+    }
+
+    pub(crate) fn release_part(&self, body: &[u8]) {
+        self.parts_bytes.set(self.parts_bytes.get().saturating_sub(part_size(body)));
     }
 
     /// Forgets the calls of a task that is over.
     pub fn forget_calls(&self) {
-        self.calls_begun.borrow_mut().clear();
-        self.bytes_begun.set(0);
+        *self.calls_begun.borrow_mut() = CallQueue::default();
+        self.parts_bytes.set(0);
         self.pending.borrow_mut().clear();
         self.early.borrow_mut().clear();
         self.sockets.borrow_mut().clear();

@@ -22,8 +22,8 @@ use url::Url;
 const CALL_TIMEOUT: Nanos = Nanos::from_secs(120);
 /// Timeout of a stream without one: streams have none in k6.
 const STREAM_TIMEOUT: Nanos = Nanos::from_secs(86_400);
-/// Maximum size of one message of a stream.
-const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Maximum size of a message that a script can allow: the engine keeps no longer responses.
+const MESSAGE_BYTES_MAX: usize = (16 << 20) - PREFIX_BYTES;
 
 /// Part of the health-check service that clients need (`grpc/health/v1/health.proto`).
 const HEALTH: &str = r#"
@@ -47,10 +47,14 @@ pub(crate) struct GrpcCall {
     /// True if the call is a stream.
     streams: bool,
     discards: bool,
+    /// Maximum sizes of received and of sent messages.
+    receive_max: usize,
+    send_max: usize,
     /// Received start of a stream's incomplete message.
     partial: Vec<u8>,
-    /// Error of a stream that our side detected.
+    /// Error that our side detected; it ends a stream.
     fault: Option<(Code, String)>,
+    is_canceled: bool,
 }
 
 /// Server of the calls, with the header fields to send.
@@ -81,6 +85,9 @@ pub(crate) fn install<'js>(
         "grpcCall",
         Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| -> Result<Object<'js>> {
             let (mut call, wire) = prepare(&ctx, &c, &spec)?;
+            if call.fault.is_some() {
+                return ended(&ctx, &c, &mut call, &HttpReply::default());
+            }
             let request = VuRequest::Http(Box::new(wire));
             let Some(VuAnswer::Http(reply)) = c.exchange(request) else {
                 return Err(Exception::throw_message(&ctx, "interrupted"));
@@ -91,12 +98,7 @@ pub(crate) fn install<'js>(
     let c = context.clone();
     native.set(
         "grpcBegin",
-        Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| -> Result<u32> {
-            let (call, wire) = prepare(&ctx, &c, &spec)?;
-            let key = c.begin(VuCall::Http(Box::new(wire)));
-            c.pending.borrow_mut().insert(key, PendingWork::Grpc(Box::new(call)));
-            Ok(key)
-        }),
+        Func::from(move |ctx: Ctx<'js>, spec: Object<'js>| begin(&ctx, &c, &spec)),
     )?;
     let c = context.clone();
     native.set(
@@ -282,11 +284,20 @@ fn encoded(method: &GrpcMethod, json: &str) -> std::result::Result<Vec<u8>, Stri
 
 /// Sends a message on a stream, or ends our side of it. Has no effect if the stream has ended.
 fn write(context: &Context, key: u32, json: Option<&str>) -> std::result::Result<(), String> {
-    let pending = context.pending.borrow();
-    let Some(PendingWork::Grpc(call)) = pending.get(&key) else { return Ok(()) };
+    let mut pending = context.pending.borrow_mut();
+    let Some(PendingWork::Grpc(call)) = pending.get_mut(&key) else { return Ok(()) };
+    if call.fault.is_some() {
+        return Ok(());
+    }
     let bytes = json.map(|json| encoded(&call.method, json)).transpose()?;
     let ends = bytes.is_none();
-    if !context.extend(key, bytes.unwrap_or_default(), ends) {
+    let bytes = bytes.unwrap_or_default();
+    if let Some(fault) = call.fault_of_sent(bytes.len().saturating_sub(PREFIX_BYTES)) {
+        call.fault = Some(fault);
+        call.cancel(context, key);
+        return Ok(());
+    }
+    if !context.extend(key, bytes, ends) {
         return Err("too many messages wait to be sent; let the script wait for replies".to_owned());
     }
     if !ends {
@@ -307,57 +318,107 @@ fn prepare(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(GrpcC
     for json in &sent {
         body.extend(encoded(&method, json).map_err(|why| refused(&why))?);
     }
+    let size = body.len().saturating_sub(PREFIX_BYTES);
+    let size_max = |name: &str| -> Result<usize> {
+        let given = spec.get::<_, Option<f64>>(name)?;
+        // a whole number, checked by the script's side
+        Ok(given.map_or(MESSAGE_BYTES_MAX, |bytes| bytes as usize))
+    };
     let streams: bool = spec.get("stream")?;
     let wire = wire(context, &to, &path, body).map_err(|why| refused(&why))?;
     let wire = WireRequest { keeps_open: streams, ..wire };
-    let call = GrpcCall {
+    let mut call = GrpcCall {
         address: to.address,
         method,
         tags: spec.get("tags")?,
         group: context.group.borrow().clone(),
         streams,
         discards: spec.get("discards")?,
+        receive_max: size_max("maxReceiveSize")?.min(MESSAGE_BYTES_MAX),
+        send_max: size_max("maxSendSize")?,
         partial: Vec::new(),
         fault: None,
+        is_canceled: false,
     };
+    call.fault = call.fault_of_sent(size);
     if streams {
         context.record_all(&[(row::GRPC_STREAMS, 1.0)], &call.all_tags(context, None));
     }
     Ok((call, wire))
 }
 
+/// Begins a call of a promise, or a stream; returns its key.
+fn begin(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<u32> {
+    let (call, wire) = prepare(ctx, context, spec)?;
+    let key = context.new_lane();
+    match call.fault {
+        Some(_) => context.keep_early_reply(key, HttpReply::default()),
+        None => context.push_call(key, VuCall::Http(Box::new(wire))),
+    }
+    context.pending.borrow_mut().insert(key, PendingWork::Grpc(Box::new(call)));
+    Ok(key)
+}
+
 impl GrpcCall {
-    /// Adds bytes of a stream; returns the messages that they complete, as JSON.
-    fn take_messages(
-        &mut self,
-        context: &Context,
-        bytes: &[u8],
-    ) -> std::result::Result<Vec<String>, SchemaError> {
+    fn fault_of_sent(&self, size: usize) -> Option<(Code, String)> {
+        let most = self.send_max;
+        let text = format!("trying to send message larger than max ({size} vs. {most})");
+        (size > most).then_some((Code::ResourceExhausted, text))
+    }
+
+    /// Returns the fault of a received message that is compressed or too large.
+    fn fault_of_received(&self, flag: u8, size: usize) -> Option<(Code, String)> {
+        if flag != 0 {
+            let text = "a message is compressed, which was not offered".to_owned();
+            return Some((Code::Internal, text));
+        }
+        let most = self.receive_max;
+        let text = format!("received message larger than max ({size} vs. {most})");
+        (size > most).then_some((Code::ResourceExhausted, text))
+    }
+
+    /// Abandons the stream, once; its end reports the fault.
+    fn cancel(&mut self, context: &Context, lane: u32) {
+        if !std::mem::replace(&mut self.is_canceled, true) {
+            context.push_call(lane, VuCall::Cancel);
+        }
+    }
+
+    /// Adds bytes of a stream; returns the messages that they complete, as JSON. Nothing is read
+    /// after a fault.
+    fn take_messages(&mut self, context: &Context, bytes: &[u8]) -> Vec<String> {
+        if self.fault.is_some() {
+            return Vec::new();
+        }
         self.partial.extend_from_slice(bytes);
         let (mut texts, mut at, mut count) = (Vec::new(), 0, 0_u32);
         while let Some([flag, length @ ..]) = self.partial[at..].first_chunk::<PREFIX_BYTES>() {
             let (start, length) = (at + PREFIX_BYTES, u32::from_be_bytes(*length) as usize);
-            if *flag != 0 || length > MESSAGE_BYTES_MAX {
-                let (code, text) = match *flag {
-                    0 => (Code::ResourceExhausted, "received message larger than 16 MiB"),
-                    _ => (Code::Internal, "a message is compressed"),
-                };
-                self.fault.get_or_insert((code, text.to_owned()));
-                at = self.partial.len();
+            if let Some(fault) = self.fault_of_received(*flag, length) {
+                self.fault = Some(fault);
                 break;
             }
             let Some(message) = self.partial[start..].get(..length) else { break };
-            if self.fault.is_none() && !self.discards {
-                texts.push(self.method.whole_json(message)?);
+            if !self.discards {
+                match self.method.whole_json(message) {
+                    Ok(text) => texts.push(text),
+                    Err(why) => {
+                        self.fault = Some((Code::Internal, unreadable(&why)));
+                        break;
+                    }
+                }
             }
             (at, count) = (start + length, count + 1);
         }
-        self.partial.drain(..at);
+        match self.fault {
+            Some(_) => self.partial = Vec::new(),
+            None => drop(self.partial.drain(..at)),
+        }
         if count > 0 {
             let tags = self.all_tags(context, None);
             context.record_all(&[(row::GRPC_STREAM_RECEIVED, f64::from(count))], &tags);
         }
-        Ok(texts)
+        texts
     }
 
     fn all_tags(&self, context: &Context, code: Option<u32>) -> Vec<(String, String)> {
@@ -387,6 +448,10 @@ impl GrpcCall {
     }
 }
 
+fn unreadable(why: &SchemaError) -> String {
+    format!("failed to unmarshal the received message: {}", why.0)
+}
+
 /// Returns the status of a call: the numeric code and the message.
 fn outcome(reply: &HttpReply) -> (u32, String) {
     let (head, trailers) = parts(&reply.head);
@@ -397,6 +462,9 @@ fn outcome(reply: &HttpReply) -> (u32, String) {
             }
             Some(FailureClass::StreamReset) => {
                 (Code::Internal, "stream terminated by RST_STREAM".to_owned())
+            }
+            Some(class @ FailureClass::SendQueue) => {
+                (Code::ResourceExhausted, class.explain().to_owned())
             }
             Some(class) => (Code::Unavailable, format!("connection error: {}", class.explain())),
             None => (Code::Unavailable, "connection error".to_owned()),
@@ -418,11 +486,13 @@ fn parts(head: &[u8]) -> (&[u8], &[u8]) {
 pub(crate) fn part<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
-    call: &mut GrpcCall,
+    (lane, call): (u32, &mut GrpcCall),
     reply: &HttpReply,
 ) -> Result<Option<Object<'js>>> {
     let texts = call.take_messages(context, &reply.body);
-    let texts = texts.map_err(|why| Exception::throw_message(ctx, &why.0))?;
+    if call.fault.is_some() {
+        call.cancel(context, lane);
+    }
     if texts.is_empty() {
         return Ok(None);
     }
@@ -436,8 +506,8 @@ fn end_stream(
     context: &Context,
     call: &mut GrpcCall,
     reply: &HttpReply,
-) -> std::result::Result<(u32, String, Vec<String>), SchemaError> {
-    let texts = call.take_messages(context, &reply.body)?;
+) -> (u32, String, Vec<String>) {
+    let texts = call.take_messages(context, &reply.body);
     let (number, text) = outcome(reply);
     if reply.is_cut {
         let text = "more than 16 MiB of messages waited for the script".to_owned();
@@ -445,31 +515,37 @@ fn end_stream(
     } else if number == 0 && !call.partial.is_empty() {
         call.fault = Some((Code::Internal, "the last message is cut off".to_owned()));
     }
-    Ok(match call.fault.take() {
+    match call.fault.take() {
         Some((code, text)) => (u32::from(code.number()), text, texts),
         None => (number, text, texts),
-    })
+    }
 }
 
 /// Returns the status of a call with one response, and its message.
-fn end_call(
-    call: &GrpcCall,
-    reply: &HttpReply,
-) -> std::result::Result<(u32, String, Vec<String>), SchemaError> {
+fn end_call(call: &mut GrpcCall, reply: &HttpReply) -> (u32, String, Vec<String>) {
     let (mut number, mut text) = outcome(reply);
+    if let Some([flag, length @ ..]) = reply.body.first_chunk::<PREFIX_BYTES>() {
+        let fault = call.fault_of_received(*flag, u32::from_be_bytes(*length) as usize);
+        call.fault = call.fault.take().or(fault);
+    }
     let mut received = messages(&reply.body).unwrap_or_default();
-    if number == 0 && received.len() != 1 {
+    if let Some((code, why)) = call.fault.take() {
+        (number, text) = (u32::from(code.number()), why);
+        received.clear();
+    } else if number == 0 && received.len() != 1 {
         number = u32::from(Code::Internal.number());
         text = format!("the response has {} messages instead of one", received.len());
         received.clear();
     }
+    if call.discards {
+        return (number, text, Vec::new());
+    }
     // as in k6 an error has a message, which is empty
     let message = received.first().map_or(&[][..], |message| message);
-    let texts = match call.discards {
-        true => Vec::new(),
-        false => vec![call.method.whole_json(message)?],
-    };
-    Ok((number, text, texts))
+    match call.method.whole_json(message) {
+        Ok(json) => (number, text, vec![json]),
+        Err(why) => (u32::from(Code::Internal.number()), unreadable(&why), Vec::new()),
+    }
 }
 
 /// Counts a finished call; returns its result for the script.
@@ -481,11 +557,10 @@ pub(crate) fn ended<'js>(
 ) -> Result<Object<'js>> {
     let sample = &reply.sample;
     context.count_bytes(sample.bytes_sent, sample.bytes_received);
-    let end = match call.streams {
+    let (number, text, texts) = match call.streams {
         true => end_stream(context, call, reply),
         false => end_call(call, reply),
     };
-    let (number, text, texts) = end.map_err(|why| Exception::throw_message(ctx, &why.0))?;
     let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
     let took = (sample.done - from).as_millis_f64();
     context.record_all(&[(row::GRPC_DURATION, took)], &call.all_tags(context, Some(number)));

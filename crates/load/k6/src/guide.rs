@@ -1,6 +1,7 @@
 //! The users of one worker. Each is resumed with the answer that it waited for, and requests its
 //! next call or pause.
 
+use crate::begun::Passable;
 use crate::context::{Context, IterationFacts};
 use crate::http::{HttpReply, WireRequest};
 use crate::metrics::Store;
@@ -25,8 +26,6 @@ use workload::{
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(2);
 /// Part of the interval for each user of the test, if that is longer.
 const RECHECK_PER_USER: Nanos = Nanos::from_micros(1);
-/// Maximum memory of the parts of streams that wait for a user's script, in bytes.
-const PARTS_BYTES_MAX: usize = 16 << 20;
 /// Maximum pause in a test that may be stopped from outside.
 const PAUSE_MAX: Nanos = Nanos::from_millis(200);
 
@@ -93,8 +92,6 @@ struct Member {
     in_flight: usize,
     /// Lanes of streams in flight, with true if bytes of them were dropped.
     streams: BTreeMap<u32, bool>,
-    /// Memory of the parts of streams that wait for the script, in bytes.
-    parts_bytes: usize,
     /// Lanes of streams that the previous task has left.
     canceled: BTreeSet<u32>,
     /// Number of times that it checked for the start of the test.
@@ -152,7 +149,6 @@ impl ScriptGuide {
             first_lane: 0,
             in_flight: 0,
             streams: BTreeMap::new(),
-            parts_bytes: 0,
             canceled: BTreeSet::new(),
             rechecks: 0,
             must_disconnect: false,
@@ -172,12 +168,6 @@ impl ScriptGuide {
 enum Drive {
     Step(Step),
     Again,
-}
-
-/// Returns the memory of a part of a stream, in bytes. It includes the overhead, which dominates
-/// for small parts.
-fn part_size(body: &[u8]) -> usize {
-    size_of::<HttpReply>() + body.len()
 }
 
 fn pause(wait: Nanos) -> Drive {
@@ -350,9 +340,7 @@ impl Member {
             return self.resume(test, VuAnswer::Interrupt, now);
         }
         let held = self.held_until(test, now);
-        if held.is_none()
-            && let Some(drive) = self.begin_next(test, until, now)
-        {
+        if let Some(drive) = self.begin_next(test, held.is_some(), (until, now)) {
             return drive;
         }
         // a held request does not delay replies and timers
@@ -369,7 +357,6 @@ impl Member {
             }
             Waits::Any => {
                 if let Some((lane, reply)) = self.ended.pop_front() {
-                    self.parts_bytes -= if reply.is_part { part_size(&reply.body) } else { 0 };
                     return self.resume(test, VuAnswer::Ended(lane, reply), now);
                 }
                 wake = wake.min(self.wake);
@@ -389,16 +376,22 @@ impl Member {
             return None;
         }
         let slot = *self.slot.get_or_insert_with(|| test.next_slot(now));
-        if slot <= now {
-            self.slot = None;
-        }
-        self.slot
+        Some(slot).filter(|slot| *slot > now)
     }
 
-    /// Begins the next call of the script, if it may begin.
-    fn begin_next(&mut self, test: &Test, until: Nanos, now: Nanos) -> Option<Drive> {
-        let vu = self.vu.as_ref().filter(|_| self.in_flight < SIMULTANEOUS_MAX)?;
-        let (lane, call) = vu.context().next_begun()?;
+    /// Begins the next call of the script that may begin; `held`: requests of `k6/http` may not.
+    fn begin_next(
+        &mut self,
+        test: &Test,
+        held: bool,
+        (until, now): (Nanos, Nanos),
+    ) -> Option<Drive> {
+        let calls = self.in_flight < SIMULTANEOUS_MAX;
+        let passable = Passable { calls, requests: calls && !held };
+        let (lane, call) = self.vu.as_ref()?.context().next_begun(passable)?;
+        if call.is_request() {
+            self.slot = None;
+        }
         Some(self.begin_call(test, lane, call, (until, now)))
     }
 
@@ -450,7 +443,6 @@ impl Member {
     /// Discards the calls of the previous task.
     fn forget_calls(&mut self) {
         self.ended.clear();
-        self.parts_bytes = 0;
         self.cancel_streams();
         self.slot = None;
         self.sockets.clear();
@@ -485,6 +477,7 @@ impl Member {
                 }
             }
             VuCall::Extend { bytes, ends } => Drive::Step(Step::Extend { lane, bytes, ends }),
+            VuCall::Cancel => Drive::Step(Step::Cancel { lane }),
             VuCall::Socket(socket, request) => {
                 let limit = self.longest_pause(test).min(until - now);
                 self.use_socket(test, (socket, lane), *request, limit)
@@ -733,13 +726,16 @@ impl Guide for ScriptGuide {
 
     fn part(&mut self, user: u64, lane: u32, body: &[u8]) {
         let Some(member) = self.members.get_mut(&user) else { return };
-        let Some(is_cut) = member.streams.get_mut(&lane) else { return };
-        if *is_cut || member.parts_bytes + part_size(body) > PARTS_BYTES_MAX {
-            // the end of the call reports it
-            *is_cut = true;
+        let (Some(is_cut), Some(vu)) = (member.streams.get_mut(&lane), &member.vu) else { return };
+        if *is_cut {
             return;
         }
-        member.parts_bytes += part_size(body);
+        if !vu.context().hold_part(body) {
+            // the end of the call reports it
+            *is_cut = true;
+            member.canceled.insert(lane);
+            return;
+        }
         let reply = HttpReply { body: body.to_vec(), is_part: true, ..HttpReply::default() };
         member.ended.push_back((lane, Box::new(reply)));
     }

@@ -314,6 +314,7 @@ impl RequestChain {
             challenged: false,
             refusal: None,
             sent: Vec::new(),
+            first: None,
         })
     }
 
@@ -341,7 +342,7 @@ impl RequestChain {
 
     /// Processes the reply to a request; returns `None` if another request follows.
     pub(crate) fn take(&mut self, context: &Context, mut reply: HttpReply) -> Option<Finished> {
-        let Some(hop) = self.hop.take() else { return Some(self.finish_bad_url(context)) };
+        let Some(hop) = self.hop.take() else { return Some(self.finish_bad_url()) };
         if reply.sample.done.is_zero() {
             reply.sample = blocked_sample(context.now());
         }
@@ -371,6 +372,7 @@ impl RequestChain {
             return Some(self.finish(reply, hop));
         }
         self.hops += 1;
+        self.first.get_or_insert_with(|| [hop.method.clone(), hop.url.to_string()]);
         self.hop = Some(next);
         None
     }
@@ -394,13 +396,13 @@ impl RequestChain {
 
     fn finish(&mut self, seen: SeenResponse, hop: Hop) -> Finished {
         let sent = std::mem::take(&mut self.sent);
-        Finished { ask: std::mem::take(&mut self.ask), seen, hop, sent }
+        let (ask, first) = (std::mem::take(&mut self.ask), self.first.take());
+        Finished { ask, seen, hop, sent, first }
     }
 
     /// Returns a response with an error and no value, for a URL that cannot be requested.
-    fn finish_bad_url(&mut self, context: &Context) -> Finished {
+    fn finish_bad_url(&mut self) -> Finished {
         let error = format!("invalid URL: \"{}\"; write it like http://host/path", self.ask.url);
-        context.program.log("warning", "", format!("Request Failed: {error}"));
         let url = Url::parse("http://invalid.invalid/").expect("a constant URL is well formed");
         let method = self.ask.method.clone();
         let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
@@ -416,6 +418,9 @@ impl Finished {
         let made = self.seen.object(ctx, &self.ask, &self.hop, &self.sent)?;
         if self.seen.code == INVALID_URL {
             made.set("url", self.ask.url.as_str())?;
+        }
+        if let Some(first) = &self.first {
+            made.set("first", first.to_vec())?;
         }
         Ok(made)
     }

@@ -8,6 +8,7 @@
 //! a script as journeys of a plan instead.
 
 mod addresses;
+mod begun;
 mod bytecode;
 mod compress;
 mod context;
@@ -32,6 +33,7 @@ pub mod test;
 pub mod threshold;
 mod typescript;
 pub mod vu;
+mod webcrypto;
 
 pub use context::{Context, IterationFacts, ScenarioFacts};
 pub use http::{HttpReply, WireRequest};

@@ -23,6 +23,7 @@ const LAZY: &[(&str, &str)] = &[
     ("files", include_str!("js/files.js")),
     ("data", include_str!("js/data.js")),
     ("crypto", include_str!("js/crypto.js")),
+    ("webcrypto", include_str!("js/webcrypto.js")),
     ("execution", include_str!("js/execution.js")),
     ("sockets", include_str!("js/sockets.js")),
     ("grpc", include_str!("js/grpc.js")),
@@ -68,6 +69,7 @@ fn lazy<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context>
                 match name.as_str() {
                     "sockets" => socket::install(&native.0, &c)?,
                     "grpc" => crate::grpc::install(&native.0, &p, &c)?,
+                    "webcrypto" => crate::webcrypto::install(&native.0)?,
                     _ => {}
                 }
                 let found = LAZY.iter().find(|(known, _)| *known == name);
@@ -169,7 +171,7 @@ fn test<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context>
     let p = program.clone();
     native.set(
         "options",
-        Func::from(move || p.options().map_or_else(|| "{}".to_owned(), |it| it.json.to_string())),
+        Func::from(move || p.options().map_or_else(|| "{}".to_owned(), |it| it.derived_json())),
     )?;
     native.set(
         "secret",

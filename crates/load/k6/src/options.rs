@@ -110,6 +110,9 @@ const REFUSED: &[(&str, &str)] = &[
     ("executionSegmentSequence", "use `loadstone fleet` for a load from several machines"),
 ];
 
+/// Options that k6 reads only for runs in Grafana Cloud.
+const OF_CLOUD: &[&str] = &["cloud", "ext"];
+
 /// System tags of values by default.
 const SYSTEM_TAGS: &[&str] = &[
     "proto",
@@ -150,6 +153,10 @@ impl Layers {
         };
         // a layer with a load replaces the load of the layers before it
         if EXECUTION.iter().any(|key| layer.get(*key).is_some_and(|value| !value.is_null())) {
+            if self.0.contains_key("scenarios") {
+                let text = format!("{place}: the load replaces the scenarios of other options");
+                findings.warnings.push(text);
+            }
             EXECUTION.iter().for_each(|key| drop(self.0.remove(*key)));
         }
         for (key, value) in layer {
@@ -159,6 +166,12 @@ impl Layers {
             if !KNOWN.contains(&key.as_str()) {
                 findings.warnings.push(format!("{place}: unknown option \"{key}\""));
                 continue;
+            }
+            if OF_CLOUD.contains(&key.as_str()) {
+                findings.warnings.push(format!(
+                    "{place}: option \"{key}\" is ignored: it configures runs in Grafana Cloud, and \
+                     this test runs here"
+                ));
             }
             if let Some((_, fix)) = REFUSED.iter().find(|(name, _)| name == key)
                 && *value != Value::Bool(false)
@@ -309,6 +322,27 @@ impl FlattenTexts for Option<Vec<Option<&str>>> {
     }
 }
 
+impl Options {
+    /// Returns the options as JSON, with the scenario that shortcuts such as `vus` describe.
+    pub(crate) fn derived_json(&self) -> String {
+        let mut json = self.json.clone();
+        if json.get("scenarios").is_none_or(is_empty) {
+            let each = |it: &Scenario| (it.name.clone(), it.executor.json());
+            json["scenarios"] = self.scenarios.iter().map(each).collect::<Map<_, _>>().into();
+        }
+        json.to_string()
+    }
+}
+
+/// Returns whether a value is a list or an object without elements.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        _ => false,
+    }
+}
+
 /// Returns a text unchanged, and any other value as JSON.
 pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
@@ -317,32 +351,40 @@ pub(crate) fn plain(value: &Value) -> String {
 /// Scenarios, and the shortcuts for them.
 impl OptionsReader<'_> {
     fn scenarios(&mut self) -> Vec<Scenario> {
-        if let Some(value) = self.map.get("scenarios") {
-            let Some(object) = value.as_object() else {
-                self.wrong("scenarios", "an object of scenarios", value);
-                return Vec::new();
-            };
-            let mut all: Vec<Scenario> =
-                object.iter().filter_map(|(name, value)| self.scenario(name, value)).collect();
-            if object.is_empty() {
-                self.findings.errors.push("option \"scenarios\" has no scenario".to_owned());
+        self.check_conflicts();
+        let given = |key: &str| self.map.get(key).filter(|value| !is_empty(value));
+        let is_shortcut = |key: &str| key != "scenarios" && self.map.contains_key(key);
+        let vus_alone = self.map.contains_key("vus") && !EXECUTION.into_iter().any(is_shortcut);
+        let (scenarios, stages) = (given("scenarios"), given("stages"));
+        if let Some(value) = scenarios {
+            if !vus_alone {
+                return self.named_scenarios(value);
             }
-            all.sort_by(|a, b| (a.start, &a.name).cmp(&(b.start, &b.name)));
-            return all;
+            let text = "option \"vus\" overrides the scenarios; remove one of them".to_owned();
+            self.findings.warnings.push(text);
         }
-        let vus = self.count("vus").unwrap_or(1).max(1);
+        for key in ["stages", "scenarios"] {
+            if self.map.get(key).is_some_and(is_empty) {
+                let text = format!("option \"{key}\" is empty and has no effect");
+                self.findings.warnings.push(text);
+            }
+        }
+        let vus = self.count("vus").unwrap_or(1);
         let duration = self.map.get("duration").cloned();
-        let executor = if let Some(value) = self.map.get("stages") {
+        let max_duration = Nanos::from_secs(600);
+        let executor = if let Some(value) = stages {
             let stages = self.stages("stages", value);
             Executor::RampingVus { start: vus, stages, graceful_ramp_down: Nanos::from_secs(30) }
         } else if let Some(iterations) = self.count("iterations") {
             let span = duration.map(|value| self.read_span("duration", &value));
-            let max_duration = span.unwrap_or(Nanos::from_secs(600));
+            let max_duration = span.unwrap_or(max_duration);
             Executor::SharedIterations { vus, iterations, max_duration }
         } else if let Some(value) = duration {
             Executor::ConstantVus { vus, duration: self.read_span("duration", &value) }
+        } else if vus_alone {
+            Executor::SharedIterations { vus, iterations: vus, max_duration }
         } else {
-            Executor::PerVuIterations { vus, iterations: 1, max_duration: Nanos::from_secs(600) }
+            Executor::PerVuIterations { vus, iterations: 1, max_duration }
         };
         self.check_iterations(&executor);
         vec![Scenario {
@@ -354,6 +396,38 @@ impl OptionsReader<'_> {
             env: BTreeMap::new(),
             tags: Vec::new(),
         }]
+    }
+
+    fn named_scenarios(&mut self, value: &Value) -> Vec<Scenario> {
+        let Some(object) = value.as_object() else {
+            self.wrong("scenarios", "an object of scenarios", value);
+            return Vec::new();
+        };
+        let mut all: Vec<Scenario> =
+            object.iter().filter_map(|(name, value)| self.scenario(name, value)).collect();
+        all.sort_by(|a, b| (a.start, &a.name).cmp(&(b.start, &b.name)));
+        all
+    }
+
+    /// Refuses options of which each sets a load.
+    fn check_conflicts(&mut self) {
+        let is_set = |key: &str| match key {
+            "stages" => self.map.get(key).is_some_and(|value| !is_empty(value)),
+            _ => self.map.contains_key(key),
+        };
+        for (one, other) in [
+            ("iterations", "stages"),
+            ("iterations", "scenarios"),
+            ("duration", "stages"),
+            ("duration", "scenarios"),
+            ("stages", "scenarios"),
+        ] {
+            if is_set(one) && is_set(other) {
+                let text = format!("options \"{one}\" and \"{other}\": give one of them");
+                self.findings.errors.push(text);
+                return;
+            }
+        }
     }
 
     fn check_iterations(&mut self, executor: &Executor) {

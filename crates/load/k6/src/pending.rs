@@ -28,6 +28,8 @@ pub(crate) struct RequestChain {
     pub(crate) refusal: Option<(String, u32)>,
     /// Fields of the last request.
     pub(crate) sent: Vec<(String, String)>,
+    /// Method and URL before the first redirect.
+    pub(crate) first: Option<[String; 2]>,
 }
 
 /// Finished request.
@@ -37,6 +39,8 @@ pub(crate) struct Finished {
     pub(crate) seen: SeenResponse,
     pub(crate) hop: Hop,
     pub(crate) sent: Vec<(String, String)>,
+    /// Method and URL of the request, if it was redirected.
+    pub(crate) first: Option<[String; 2]>,
 }
 
 /// Call of a promise. The script identifies it by its key, the lane of its first request.
@@ -102,9 +106,12 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
         let Some((lane, reply)) = ended else { return Ok(None) };
         let result = Array::new(ctx.clone())?;
         if reply.is_part {
+            context.release_part(&reply.body);
             let mut pending = context.pending.borrow_mut();
             let Some(PendingWork::Grpc(call)) = pending.get_mut(&lane) else { continue };
-            let Some(part) = crate::grpc::part(ctx, context, call, &reply)? else { continue };
+            let Some(part) = crate::grpc::part(ctx, context, (lane, call), &reply)? else {
+                continue;
+            };
             result.set(0, lane)?;
             result.set(1, part)?;
             result.set(2, true)?;

@@ -57,6 +57,8 @@ pub struct Program {
     /// True if the log has lines. Users read this after each request and lock the log only if it is
     /// set.
     has_lines: AtomicBool,
+    /// Number of lines beyond the maximum since the log was taken.
+    lines_dropped: AtomicU64,
     pub counts: ProgramCounts,
 }
 
@@ -101,6 +103,7 @@ impl Program {
             options: OnceLock::new(),
             log: Mutex::default(),
             has_lines: AtomicBool::new(false),
+            lines_dropped: AtomicU64::new(0),
             counts: ProgramCounts::default(),
         }
     }
@@ -157,6 +160,13 @@ impl Program {
         let made = self.read_text(path);
         locked(&self.texts).insert(path.to_owned(), made.clone());
         made.map(|text| text.run)
+    }
+
+    /// Returns why the script itself cannot be read; `None` if it can.
+    pub(crate) fn unreadable_entry(&self) -> Option<String> {
+        self.text(&self.entry).err()?;
+        let why = (self.read)(&self.entry).err()?;
+        Some(format!("cannot read {}: {why}", self.entry))
     }
 
     fn read_text(&self, path: &str) -> Result<SourceText, String> {
@@ -264,10 +274,11 @@ impl Program {
 
     pub fn log(&self, level: &'static str, source: &'static str, text: impl Into<String>) {
         let mut lines = locked(&self.log);
-        if lines.len() < LOG_LINES_MAX {
-            lines.push(LogLine { level, text: text.into(), source });
-            self.has_lines.store(true, Ordering::Release);
+        match lines.len() < LOG_LINES_MAX {
+            true => lines.push(LogLine { level, text: text.into(), source }),
+            false => drop(self.lines_dropped.fetch_add(1, Ordering::Relaxed)),
         }
+        self.has_lines.store(true, Ordering::Release);
     }
 
     /// Returns the lines since the previous call.
@@ -277,7 +288,16 @@ impl Program {
         }
         let mut lines = locked(&self.log);
         self.has_lines.store(false, Ordering::Release);
-        std::mem::take(&mut *lines)
+        let mut taken = std::mem::take(&mut *lines);
+        match self.lines_dropped.swap(0, Ordering::Relaxed) {
+            0 => {}
+            count => taken.push(LogLine {
+                level: "warning",
+                text: format!("{count} further lines are not shown; log fewer lines"),
+                source: "",
+            }),
+        }
+        taken
     }
 }
 

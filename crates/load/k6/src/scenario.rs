@@ -1,6 +1,7 @@
 //! Executors: decide when each user begins an iteration. Computed from the options; the clock is an
 //! argument.
 
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::Nanos;
@@ -103,6 +104,31 @@ fn peak(start: u64, stages: &[RampStage]) -> u64 {
 }
 
 impl Executor {
+    /// Returns the options of an executor that a shortcut describes.
+    pub(crate) fn json(&self) -> Value {
+        let show = crate::duration::show;
+        let mut made = match self {
+            Executor::SharedIterations { vus, iterations, max_duration }
+            | Executor::PerVuIterations { vus, iterations, max_duration } => {
+                json!({"vus": vus, "iterations": iterations, "maxDuration": show(*max_duration)})
+            }
+            Executor::ConstantVus { vus, duration } => {
+                json!({"vus": vus, "duration": show(*duration)})
+            }
+            Executor::RampingVus { start, stages, graceful_ramp_down } => {
+                let stage =
+                    |it: &RampStage| json!({"duration": show(it.duration), "target": it.target});
+                json!({
+                    "startVUs": start, "gracefulRampDown": show(*graceful_ramp_down),
+                    "stages": stages.iter().map(stage).collect::<Vec<_>>(),
+                })
+            }
+            Executor::ConstantArrivalRate { .. } | Executor::RampingArrivalRate { .. } => json!({}),
+        };
+        made["executor"] = json!(self.id());
+        made
+    }
+
     pub fn id(&self) -> &'static str {
         match self {
             Executor::SharedIterations { .. } => "shared-iterations",

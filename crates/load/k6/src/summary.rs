@@ -3,6 +3,7 @@
 use crate::metrics::{CUSTOM_FROM, Contains, Groups, MetricKind, MetricSink, Registry, Store, row};
 use crate::test::Test;
 use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
 
 /// Data of a test's summary.
 #[derive(Debug)]
@@ -23,6 +24,16 @@ struct SummaryRow<'a> {
     metric: usize,
 }
 
+/// Returns the values of a metric that has none.
+fn empty_sink(kind: MetricKind) -> &'static MetricSink {
+    static EMPTY: LazyLock<[(MetricKind, MetricSink); 4]> = LazyLock::new(|| {
+        [MetricKind::Counter, MetricKind::Gauge, MetricKind::Rate, MetricKind::Trend]
+            .map(|kind| (kind, MetricSink::new(kind)))
+    });
+    let found = EMPTY.iter().find(|(known, _)| *known == kind);
+    &found.expect("every kind is in the list").1
+}
+
 /// Metrics of HTTP and execution that a compact text shows.
 const COMPACT: [usize; 8] = [
     row::HTTP_DURATION,
@@ -40,7 +51,7 @@ impl<'a> TestSummary<'a> {
         self.test.program.metrics()
     }
 
-    /// Returns all metrics with values, by name; sub-metrics follow their parents.
+    /// Returns all metrics with values or thresholds, by name; sub-metrics follow their parents.
     fn rows(&self) -> Vec<SummaryRow<'a>> {
         let registry = self.registry();
         let mut all = Vec::new();
@@ -54,13 +65,18 @@ impl<'a> TestSummary<'a> {
                 metric,
             }
         };
+        // as in k6, thresholds show a metric, and the parent of a sub-metric
+        let thresholds = &self.test.options().thresholds;
+        let judged = |name: &str| thresholds.iter().any(|it| it.name == name || it.metric == name);
         for (metric, def) in registry.defs.iter().enumerate() {
             let used = self.all.sink(metric).filter(|sink| sink.is_used());
-            all.extend(used.map(|sink| named(&def.name, metric, sink)));
+            let empty = judged(&def.name).then(|| empty_sink(def.kind));
+            all.extend(used.or(empty).map(|sink| named(&def.name, metric, sink)));
         }
         for (place, sub) in registry.subs.iter().enumerate() {
             let used = self.all.sub(place).filter(|sink| sink.is_used());
-            all.extend(used.map(|sink| named(&sub.name, sub.parent, sink)));
+            let empty = judged(&sub.name).then(|| empty_sink(registry.defs[sub.parent].kind));
+            all.extend(used.or(empty).map(|sink| named(&sub.name, sub.parent, sink)));
         }
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
@@ -160,7 +176,10 @@ impl TestSummary<'_> {
     }
 
     fn checks(&self, out: &mut String) {
-        let Some(MetricSink::Rate { passes, total }) = self.all.sink(row::CHECKS) else { return };
+        let judged = self.test.options().thresholds.iter().any(|it| it.metric == "checks");
+        let empty = judged.then(|| empty_sink(MetricKind::Rate));
+        let sink = self.all.sink(row::CHECKS).or(empty);
+        let Some(MetricSink::Rate { passes, total }) = sink else { return };
         let fails = total - passes;
         let share = |part: u64| {
             [percent(part as f64 / (*total).max(1) as f64), format!("{part} out of {total}")]

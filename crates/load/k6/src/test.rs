@@ -1,7 +1,7 @@
 //! A test: a script that has been read, with its consolidated options.
 
 use crate::context::{Context, ScenarioFacts};
-use crate::metrics::Store;
+use crate::metrics::{MetricKind, MetricSink, Store};
 use crate::modules::{ModuleRef, resolve};
 use crate::options::{Findings, Layers, Options};
 use crate::program::Program;
@@ -27,6 +27,9 @@ pub mod exit {
     pub const EXCEPTION: u8 = 107;
     pub const ABORTED: u8 = 108;
     pub const MARKED_FAILED: u8 = 110;
+    /// A command line that cannot be used, a missing script, or a script without functions: k6 has
+    /// no code for them and exits with -1.
+    pub const USAGE: u8 = 255;
 }
 
 /// Reason why a test cannot be run: the message, and k6's exit code.
@@ -43,6 +46,19 @@ pub struct OuterOptions {
     pub config: Option<(String, Value)>,
     pub environment: Option<Value>,
     pub flags: Option<Value>,
+}
+
+/// Places of options in findings.
+const ENVIRONMENT: &str = "environment";
+const FLAGS: &str = "flags";
+
+impl OuterOptions {
+    /// Returns whether a finding is about an option given outside of the script.
+    fn is_place_of(&self, finding: &str) -> bool {
+        let config = self.config.as_ref().map(|(name, _)| name.as_str());
+        let mut places = [ENVIRONMENT, FLAGS].into_iter().chain(config);
+        places.any(|place| finding.strip_prefix(place).is_some_and(|rest| rest.starts_with(": ")))
+    }
 }
 
 /// Reason why a test ends before its scenarios do.
@@ -90,6 +106,9 @@ impl Test {
     /// Fails with everything that is wrong with the script, and the exit code.
     pub fn load(program: Program, outer: &OuterOptions, seed: u64) -> Result<Test, LoadError> {
         let program = Arc::new(program);
+        if let Some(text) = program.unreadable_entry() {
+            return Err(LoadError { text, code: exit::USAGE });
+        }
         let refused = refused_imports(&program);
         if !refused.is_empty() {
             return Err(LoadError { text: refused.join("\n"), code: exit::EXCEPTION });
@@ -105,13 +124,24 @@ impl Test {
         })?;
         drop(vu);
         let exports: BTreeSet<String> = exports.into_iter().collect();
+        if exports.is_empty() {
+            let text = format!(
+                "{} exports no function; write export default function () {{ … }}",
+                program.entry
+            );
+            return Err(LoadError { text, code: exit::USAGE });
+        }
         let mut findings = Findings::default();
         let exported = exported.and_then(|json| serde_json::from_str::<Value>(&json).ok());
         let options = consolidate(exported.as_ref(), outer, &mut findings);
         check(&program, &options, &exports, &mut findings);
         let text = program.text(&program.entry).unwrap_or_default();
         let lined = |list: Vec<String>| -> Vec<String> {
-            list.into_iter().map(|it| with_line(&program.entry, &text, it)).collect()
+            let line = |it: String| match outer.is_place_of(&it) {
+                true => it,
+                false => with_line(&program.entry, &text, it),
+            };
+            list.into_iter().map(line).collect()
         };
         if !findings.errors.is_empty() {
             let text = lined(findings.errors).join("\n");
@@ -369,6 +399,10 @@ impl Test {
     pub fn crossed(&self, all: &Store, elapsed_s: f64, for_abort: bool) -> Vec<String> {
         let mut names = Vec::new();
         for metric in &self.options().thresholds {
+            let is_used = self.sink_of(all, metric).is_some_and(MetricSink::is_used);
+            if for_abort && !is_used {
+                continue;
+            }
             let crossed = metric.all.iter().any(|threshold| {
                 let counts =
                     !for_abort || (threshold.abort_on_fail && elapsed_s >= threshold.delay_s);
@@ -384,7 +418,8 @@ impl Test {
         names
     }
 
-    /// Returns the value that a threshold tests; `None` if nothing was collected.
+    /// Returns the value that a threshold tests: as in k6, 0 if nothing was collected. `None` for
+    /// a rate without values, which meets every threshold.
     pub fn value_of(
         &self,
         all: &Store,
@@ -392,8 +427,14 @@ impl Test {
         aggregate: &crate::threshold::Aggregate,
         elapsed_s: f64,
     ) -> Option<f64> {
-        let sink = self.sink_of(all, metric)?;
-        Some(aggregate.of(sink, elapsed_s)).filter(|_| sink.is_used())
+        let registry = self.program.metrics();
+        match self.sink_of(all, metric).filter(|sink| sink.is_used()) {
+            Some(sink) => Some(aggregate.of(sink, elapsed_s)),
+            None => {
+                let kind = registry.defs[registry.find(&metric.metric)?].kind;
+                (kind != MetricKind::Rate).then_some(0.0)
+            }
+        }
     }
 
     /// Returns the collected values of a threshold's metric.
@@ -401,7 +442,7 @@ impl Test {
         &self,
         all: &'a Store,
         metric: &crate::threshold::MetricThresholds,
-    ) -> Option<&'a crate::metrics::MetricSink> {
+    ) -> Option<&'a MetricSink> {
         let registry = self.program.metrics();
         let row = registry.find(&metric.metric)?;
         if metric.tags.is_empty() {
@@ -452,10 +493,10 @@ fn consolidate(exported: Option<&Value>, outer: &OuterOptions, findings: &mut Fi
         layers.apply(exported, "options", findings);
     }
     if let Some(environment) = &outer.environment {
-        layers.apply(environment, "environment", findings);
+        layers.apply(environment, ENVIRONMENT, findings);
     }
     if let Some(flags) = &outer.flags {
-        layers.apply(flags, "flags", findings);
+        layers.apply(flags, FLAGS, findings);
     }
     layers.finish(findings)
 }

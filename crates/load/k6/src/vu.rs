@@ -81,6 +81,24 @@ pub enum VuCall {
         bytes: Vec<u8>,
         ends: bool,
     },
+    /// The open request in this lane is abandoned.
+    Cancel,
+}
+
+impl VuCall {
+    /// Returns whether it is a request of `k6/http`.
+    pub(crate) fn is_request(&self) -> bool {
+        matches!(self, VuCall::Http(wire) if matches!(wire.url.scheme(), "http" | "https"))
+    }
+
+    /// Returns whether it continues a stream or a WebSocket.
+    pub(crate) fn is_continuation(&self) -> bool {
+        match self {
+            VuCall::Http(_) => false,
+            VuCall::Socket(_, request) => !matches!(**request, SocketRequest::Open(_)),
+            VuCall::Extend { .. } | VuCall::Cancel => true,
+        }
+    }
 }
 
 /// Reason why a task failed.

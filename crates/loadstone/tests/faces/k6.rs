@@ -44,9 +44,10 @@ fn a_script_ends_with_the_exit_code_of_k6() {
         let found = found.replace("FOLDER", folder.path().to_str().unwrap());
         assert!(ran.stderr.contains(&found), "{name}: {ran:#?}");
     }
-    let ran = run(&["k6", "run", "nowhere.js"]).expect(&[107]);
+    let ran = run(&["k6", "run", "nowhere.js"]).expect(&[255]);
     assert!(ran.stderr.contains("cannot read nowhere.js"), "{ran:#?}");
-    run(&["k6", "cloud", "x.js"]).expect(&[104]);
+    let ran = run(&["k6", "cloud", "run", "x.js"]).expect(&[255]);
+    assert!(ran.stderr.contains("run the script here with k6 run SCRIPT"), "{ran:#?}");
 }
 
 #[test]
@@ -167,4 +168,55 @@ fn options_of_connections_apply_to_real_sockets() {
     let all: Vec<String> = seen.iter().map(|it| format!("{} {}", it.version, it.cipher)).collect();
     let suite = "TLSv1_2 TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
     assert_eq!(all, [suite]);
+}
+
+/// Description of the site's gRPC service.
+const PROTO: &str = include_str!("../../../tools/site/src/proper/echo.proto");
+
+const STREAMS: &str = "
+import grpc from 'k6/net/grpc';
+import http from 'k6/http';
+import { check } from 'k6';
+const client = new grpc.Client();
+client.load([], 'echo.proto');
+export const options = { vus: 2, iterations: 6, rps: 500, thresholds: { checks: ['rate==1'],
+  grpc_streams: ['count==24'], http_reqs: ['count==18'] } };
+const of = (method, params) => {
+  const stream = new grpc.Stream(client, `loadstone.v1.Echo/${method}`, params);
+  const seen = [];
+  stream.on('data', ({ text, number }) => seen.push(text + number));
+  stream.on('error', ({ code }) => seen.push(`error ${code}`));
+  return [stream, new Promise((done) => stream.on('end', () => done(seen.join())))];
+};
+const is = (name, seen, wanted) => check(seen, { [name]: (it) => it === wanted });
+export default async function () {
+  client.connect(__ENV.SITE, { plaintext: true });
+  const [chat, chatted] = of('Chat');
+  const [repeat, repeated] = of('Repeat');
+  const [collect, collected] = of('Collect');
+  const [silent, timed] = of('Chat', { timeout: '50ms' });
+  for (const text of ['a', 'b']) chat.write({ text, waitMs: 1 });
+  repeat.write({ text: 'r', count: 3, gapMs: 1 });
+  for (let i = 0; i < 2000; i++) collect.write({ text: String(i % 10) });
+  collect.end();
+  const all = http.batch(Array(3).fill(`http://${__ENV.SITE}/hw`));
+  check(all, { batch: (it) => it.every(({ status }) => status === 200) });
+  chat.write({ text: 'c', waitMs: 1 });
+  chat.end();
+  is('chat', await chatted, 'a1,b2,c3');
+  is('repeat', await repeated, 'r1,r2,r3');
+  is('collect', (await collected).length > 2000, true);
+  is('timeout', await timed, 'error 4');
+}";
+
+#[test]
+fn streams_run_beside_requests() {
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    keep(folder.path(), "echo.proto", PROTO);
+    let path = keep(folder.path(), "streams.js", STREAMS);
+    let address = site.url("").replace("http://", "");
+    let variable = format!("SITE={}", address.trim_end_matches('/'));
+    let ran = run(&["k6", "run", "-e", &variable, &path]).expect(&[0]);
+    assert!(ran.stdout.contains("GRPC") && !ran.stdout.contains("✗"), "{ran:#?}");
 }

@@ -12,7 +12,10 @@ const UNSIGNABLE = ['authorization', 'cache-control', 'connection', 'expect', 'f
 
 export class AWSError extends Error {
   constructor(message, code) { super(message); this.name = 'AWSError'; this.code = code; }
-  static parseXML(text) { return new AWSError(inner(text, 'Message') || '', inner(text, 'Code')); }
+  static parseXML(body) {
+    const text = isBinary(body) ? new TextDecoder().decode(body) : body;
+    return new AWSError(inner(text, 'Message') || '', inner(text, 'Code'));
+  }
 }
 const errorClass = (name) => class extends AWSError { constructor(message, code, operation) { super(message, code); this.name = name; this.operation = operation; } };
 export const InvalidSignatureError = errorClass('InvalidSignatureError'), InvalidAWSConfigError = errorClass('InvalidAWSConfigError'),

@@ -1,4 +1,4 @@
-// k6/encoding, k6/crypto and WebCrypto, the parts in use.
+// k6/encoding, k6/crypto and the parts of WebCrypto without keys.
 (function (k6) {
 'use strict';
 const { n, modules, buffer } = k6.api;
@@ -54,7 +54,7 @@ for (const algorithm of ALGORITHMS) {
 }
 modules['k6/crypto'] = cryptoModule;
 
-// ---------------------------------------------------------------- WebCrypto, the parts in use
+// ---------------------------------------------------------------- WebCrypto
 function uuid() {
   const bytes = new Uint8Array(n.randomBytes(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -62,36 +62,17 @@ function uuid() {
   const hex = n.hex(bytes.buffer);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
-const DIGESTS = { 'SHA-1': 'sha1', 'SHA-256': 'sha256', 'SHA-384': 'sha384', 'SHA-512': 'sha512' };
-function digestOf(algorithm) {
-  const name = String(typeof algorithm === 'string' ? algorithm : algorithm && algorithm.name).toUpperCase();
-  if (!DIGESTS[name]) throw new Error(`NotSupportedError: ${name}`);
-  return DIGESTS[name];
-}
-function macKey(key) {
-  if (!key || !key.raw || key.algorithm.name !== 'HMAC') {
-    throw new Error('NotSupportedError: crypto.subtle signs and verifies with HMAC keys here');
-  }
-  return key;
-}
 const crypto = {
   getRandomValues(array) {
     new Uint8Array(array.buffer, array.byteOffset, array.byteLength).set(new Uint8Array(n.randomBytes(array.byteLength)));
     return array;
   },
   randomUUID: uuid,
-  subtle: {
-    async digest(algorithm, data) { return n.hash(digestOf(algorithm), buffer(data), null); },
-    async importKey(format, data, algorithm, extractable, usages) {
-      const name = String(typeof algorithm === 'string' ? algorithm : algorithm.name).toUpperCase();
-      if (format !== 'raw' || name !== 'HMAC') throw new Error(`NotSupportedError: importKey takes raw HMAC keys here, not ${format} ${name}`);
-      return { type: 'secret', extractable: !!extractable, usages, raw: buffer(data), algorithm: { name: 'HMAC', hash: { name: algorithm.hash.name || algorithm.hash } } };
-    },
-    async sign(algorithm, key, data) { return n.hash(digestOf(macKey(key).algorithm.hash), buffer(data), key.raw); },
-    async verify(algorithm, key, signature, data) {
-      return n.hex(n.hash(digestOf(macKey(key).algorithm.hash), buffer(data), key.raw)) === n.hex(buffer(signature));
-    },
-    async exportKey(format, key) { if (format !== 'raw') throw new Error(`NotSupportedError: ${format}`); return key.raw; },
+  // loaded when it is first used
+  get subtle() {
+    const value = n.builtIn('webcrypto')(k6);
+    Object.defineProperty(crypto, 'subtle', { value });
+    return value;
   },
 };
 Object.defineProperty(globalThis, 'crypto', { value: crypto, configurable: true, enumerable: true, writable: true });

@@ -38,8 +38,10 @@ function callParams(given, who) {
   return made;
 }
 const CONNECT = { plaintext: 'boolean', timeout: '', reflect: 'boolean', reflectMetadata: '', authority: 'string', tls: '', maxReceiveSize: '', maxSendSize: '' };
+// Limits of grpc-go on the size of a message.
+const RECEIVE_MAX = 4 << 20, SEND_MAX = 0x7fffffff;
 function connectParams(given) {
-  const made = { secure: true, timeout: -1, reflect: false, metadata: [], authority: '' };
+  const made = { secure: true, timeout: -1, reflect: false, metadata: [], authority: '', maxReceiveSize: RECEIVE_MAX, maxSendSize: SEND_MAX };
   for (const key of Object.keys(given || {})) {
     const kind = CONNECT[key], value = given[key];
     if (kind === undefined) throw new Error(`invalid grpc.connect() parameters: unknown connect param: "${key}"`);
@@ -49,8 +51,11 @@ function connectParams(given) {
     else if (key === 'reflect') made.reflect = value;
     else if (key === 'reflectMetadata') made.metadata = metadata(value, 'reflectMetadata');
     else if (key === 'authority') made.authority = value;
-    else if (value && Object.keys(value).length > 0) throw new Error(`grpc.connect(): "${key}" is not available; certificates of the system are trusted, or all of them with insecureSkipTLSVerify`);
-    else if (typeof value === 'number' && value > 0) throw new Error(`grpc.connect(): "${key}" is not available; remove it`);
+    else if (key === 'maxReceiveSize' || key === 'maxSendSize') {
+      if (!Number.isInteger(value)) throw new Error(`invalid grpc.connect() parameters: invalid ${key} value: it needs to be an integer`);
+      if (value < 0) throw new Error(`invalid grpc.connect() parameters: invalid ${key} value: it needs to be a positive integer`);
+      if (value > 0) made[key] = Math.min(value, SEND_MAX);
+    } else if (value && Object.keys(value).length > 0) throw new Error(`grpc.connect(): "${key}" is not available; certificates of the system are trusted, or all of them with insecureSkipTLSVerify`);
   }
   return made;
 }
@@ -91,7 +96,7 @@ class Client {
   connect(address, params) {
     if (n.initializing()) throw new Error('connecting to a gRPC server in the init context is not supported');
     const made = connectParams(params);
-    const to = { address: String(address), secure: made.secure, authority: made.authority };
+    const to = { address: String(address), secure: made.secure, authority: made.authority, maxReceiveSize: made.maxReceiveSize, maxSendSize: made.maxSendSize };
     if (made.reflect) this._learn(...n.grpcReflect(Object.assign({ metadata: made.metadata, timeout: made.timeout < 0 ? 60000 : made.timeout }, to)));
     this._to = to;
     return true;

@@ -167,7 +167,7 @@ function descendants(one) {
 
 class Element {
   constructor(one, url) { Object.defineProperty(this, 'node', { value: one }); Object.defineProperty(this, 'url', { value: url }); }
-  nodeName() { return this.node.name.toUpperCase(); }
+  nodeName() { return this.node.name; }
   nodeType() { return '1'; }
   getAttribute(name) { const value = attr(this.node, name); return value === undefined ? null : value; }
   hasAttribute(name) { return attr(this.node, name) !== undefined; }

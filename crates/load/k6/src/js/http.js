@@ -122,7 +122,8 @@ class Response {
     const sent = this._raw.sent;
     const headers = {};
     for (let i = 0; i < sent.length; i += 2) append(headers, sent[i], sent[i + 1]);
-    const made = { method: this._raw.method, url: this._raw.url, headers, body: typeof this._request.body === 'string' ? this._request.body : '', cookies: {} };
+    const [method, url] = this._raw.first || [this._raw.method, this._raw.url];
+    const made = { method, url, headers, body: typeof this._request.body === 'string' ? this._request.body : '', cookies: {} };
     Object.defineProperty(this, 'request', { value: made, enumerable: true, writable: true });
     return made;
   }
@@ -205,6 +206,7 @@ const perform = (ready) => responseOf(n.http(ready), ready);
 function responseOf(raw, ready) {
   if (raw.error !== '' && raw.status === 0) {
     if (ready.throws) throw new Error(raw.error);
+    if (n.simultaneous()) n.log('warning', `Request Failed: ${raw.method} ${raw.url}: ${raw.error}`);
   }
   return new Response(raw, ready);
 }
@@ -254,5 +256,5 @@ const http = {
   OCSP_REASON_PRIVILEGE_WITHDRAWN: 'privilege_withdrawn', OCSP_REASON_REMOVE_FROM_CRL: 'remove_from_crl', OCSP_REASON_SUPERSEDED: 'superseded', OCSP_REASON_UNSPECIFIED: 'unspecified',
 };
 k6.byName('k6/http', http);
-Object.assign(k6.api, { prepare, request, form, FileData, HTTPURL, Response, more });
+Object.assign(k6.api, { prepare, request, form, FileData, HTTPURL, Response, responseOf, more });
 })

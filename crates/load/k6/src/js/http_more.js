@@ -1,7 +1,7 @@
 // Parts of k6/http that few scripts use: multipart bodies, forms, links, batches.
 (function (k6) {
 'use strict';
-const { n, buffer, prepare, request, form, FileData, HTTPURL, Response } = k6.api;
+const { n, buffer, prepare, request, form, FileData, HTTPURL, Response, responseOf } = k6.api;
 
 function multipart(object) {
   const boundary = n.hex(n.randomBytes(30));
@@ -68,7 +68,7 @@ function batch(requests) {
   const out = many ? [] : {};
   keys.forEach((key, i) => {
     if (answers[i].status === 0 && answers[i].error !== '' && ready[i].throws) throw new Error(answers[i].error);
-    out[key] = new Response(answers[i], ready[i]);
+    out[key] = responseOf(answers[i], ready[i]);
   });
   return out;
 }

@@ -190,6 +190,7 @@ const AWS: &str = r#"
       const { uploadId } = await s3.createMultipartUpload('b', 'k');
       await s3.completeMultipartUpload('b', 'k', uploadId, [await s3.uploadPart('b', 'k', uploadId, 1, 'x')]);
       console.log(await thrown(() => s3.deleteObject('b', 'missing')));
+      console.log(await thrown(() => s3.getObject('b', 'gone', { Accept: 'application/octet-stream' })));
       const sqs = new SQSClient(config);
       show(await sqs.sendMessage('http://q', 'm', { messageAttributes: { a: { type: 'String', value: 'v' } } }));
       show((await new SecretsManagerClient(config).getSecret('s')).secret);
@@ -236,7 +237,7 @@ fn aws(request: &str) -> Reply {
         None if lower.contains("list-type=2&prefix=p ") => {
             ok("<R><Contents><Key>k</Key><Size>3</Size></Contents></R>")
         }
-        None if request.starts_with("DELETE") => {
+        None if request.starts_with("DELETE") || request.contains("/gone") => {
             failed("404 Not Found", "<Error><Code>NoSuchKey</Code><Message>none</Message></Error>")
         }
         None if request.contains("?uploads=") => ok("<R><Key>k</Key><UploadId>u1</UploadId></R>"),
@@ -254,6 +255,7 @@ fn clients_of_aws_send_signed_requests() {
             r#"[{"name":"b&1","creationDate":1577836800000}]"#,
             r#"["k3"]"#,
             r#""content""#,
+            "S3ServiceError NoSuchKey: none",
             "S3ServiceError NoSuchKey: none",
             r#"{"id":"1","messageId":"1","bodyMD5":"m5"}"#,
             r#""hush""#,

@@ -4,11 +4,14 @@
 
 mod libraries;
 mod options;
+mod streams;
 #[path = "../support/mod.rs"]
 mod support;
+mod webcrypto;
 
 use k6::program::Program;
 use k6::test::{LoadError, OuterOptions, Test};
+use sample::FailureClass;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use support::{Ran, Reply, run};
@@ -34,6 +37,9 @@ fn load(files: Files) -> Result<Test, LoadError> {
 fn answer(request: &str) -> Reply {
     let path = request.split(' ').nth(1).unwrap_or_default();
     let path = path.split('?').next().unwrap_or_default();
+    if request.contains("Host: refused.example") {
+        return Reply::Failed(FailureClass::Refused);
+    }
     let (status, extra, body) = match path {
         "/redirect" => ("302 Found", "Location: /final\r\n", String::new()),
         "/cookie" => ("200 OK", "Set-Cookie: sid=abc; Path=/\r\n", String::new()),
@@ -368,7 +374,7 @@ fn everything_that_is_wrong_is_listed_with_its_line() {
     }
     let (code, text) = refused(&[(
         "/t/a.js",
-        "export const options = {\n  vus: 2,\n  executionSegment: '0:1/2',\n  scenarios: { s: { executor: 'constant-vu' },\n    t: { executor: 'constant-vus', exec: 'no', rate: 3 } },\n  thresholds: { nope: ['rate<1'],\n    http_reqs: ['p(95)<5'], checks: ['rate=1'] } };\nexport default function () {}",
+        "export const options = {\n  batch: 2,\n  executionSegment: '0:1/2',\n  scenarios: { s: { executor: 'constant-vu' },\n    t: { executor: 'constant-vus', exec: 'no', rate: 3 } },\n  thresholds: { nope: ['rate<1'],\n    http_reqs: ['p(95)<5'], checks: ['rate=1'] } };\nexport default function () {}",
     )]);
     assert_eq!(code, 104);
     for line in [
@@ -882,4 +888,40 @@ fn collections_of_postman_run_with_their_scripts() {
     let log = ran.log().join("\n");
     assert!(log.contains("Log in: wrong: expected 2 to be above 5"), "{log}");
     assert!(log.contains("Broken: pm.sendRequest is not available"), "{log}");
+}
+
+#[test]
+fn thresholds_show_metrics_without_values() {
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
+        import http from 'k6/http';
+        import exec from 'k6/execution';
+        import { Rate, Trend } from 'k6/metrics';
+        new Trend('unused');
+        new Trend('spent');
+        new Rate('lost');
+        export const options = { vus: 1, iterations: 1, thresholds: { lost: ['rate>0.5'], 'spent{a:b}': ['max>1'], 'http_reqs{name:none}': ['count<1'] } };
+        export default function () {
+          const res = http.get('http://h.example/redirect');
+          console.log(res.url, res.request.url, exec.test.options.scenarios.default.executor);
+          http.get('http://refused.example/');
+        }
+    "#,
+    )]);
+    let text = ran.text();
+    for line in ["lost...", "0 out of 0", "spent...", "{ a:b }...", "{ name:none }..."] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("unused"), "{text}");
+    // a rate without values meets its thresholds, and other metrics have the value 0
+    assert_eq!(ran.test.crossed(&ran.test.collected(), 1.0, false), ["spent{a:b}"]);
+    assert!(ran.test.crossed(&ran.test.collected(), 1.0, true).is_empty());
+    assert_eq!(
+        ran.log(),
+        [
+            "http://h.example/final http://h.example/redirect shared-iterations",
+            "Request Failed: GET http://refused.example/: dial: connection refused",
+        ]
+    );
 }

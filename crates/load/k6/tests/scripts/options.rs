@@ -115,3 +115,60 @@ fn a_test_begins_when_all_users_have_run_the_init_code() {
     assert_eq!(sent, [3_000, 3_010, 3_010]);
     assert!(ran.elapsed_s() < 0.05, "{}", ran.elapsed_s());
 }
+
+#[test]
+fn ignored_options_are_named_with_their_lines() {
+    let text = "export const options = {\n  vus: 2,\n  cloud: { projectID: 1 },\n  ext: {},\n  \
+                iterashuns: 4,\n};\nexport default function () {}";
+    let read = |_: &str| Ok(text.as_bytes().to_vec());
+    let program = Program::new("a.js", BTreeMap::new(), Box::new(read));
+    let config = serde_json::json!({ "cloud": {}, "odd": 1 });
+    let outer =
+        OuterOptions { config: Some(("c.json".to_owned(), config)), ..OuterOptions::default() };
+    let test = Test::load(program, &outer, 1).map_err(|error| error.text).unwrap();
+    let cloud = "is ignored: it configures runs in Grafana Cloud, and this test runs here";
+    assert_eq!(
+        test.warnings,
+        [
+            format!("c.json: option \"cloud\" {cloud}"),
+            "c.json: unknown option \"odd\"".to_owned(),
+            format!("a.js:3: options: option \"cloud\" {cloud}"),
+            format!("a.js:4: options: option \"ext\" {cloud}"),
+            "a.js:5: options: unknown option \"iterashuns\"".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn options_that_set_a_load_follow_the_rules_of_k6() {
+    const SCENARIO: &str = "{ s: { executor: 'per-vu-iterations', vus: 2, iterations: 5 } }";
+    let load = |options: &str| {
+        let text =
+            format!("export const options = {{ {options} }}; export default function () {{}}");
+        let read = move |_: &str| Ok(text.clone().into_bytes());
+        let program = Program::new("a.js", BTreeMap::new(), Box::new(read));
+        Test::load(program, &OuterOptions::default(), 1)
+    };
+    for options in [
+        "stages: [{ duration: '1s', target: 1 }], duration: '1s'".to_owned(),
+        "iterations: 1, stages: [{ duration: '1s', target: 1 }]".to_owned(),
+        format!("iterations: 1, scenarios: {SCENARIO}"),
+        format!("duration: '1s', scenarios: {SCENARIO}"),
+        format!("stages: [{{ duration: '1s', target: 1 }}], scenarios: {SCENARIO}"),
+        "vus: 0, duration: '1s'".to_owned(),
+    ] {
+        assert_eq!(load(&options).map_err(|error| error.code).err(), Some(104), "{options}");
+    }
+    let shared = "3 iterations shared among 3 VUs (maxDuration: 10m0s, gracefulStop: 30s)";
+    let single = "1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)";
+    for (options, described, warnings) in [
+        ("vus: 3".to_owned(), shared, 0),
+        (format!("vus: 3, scenarios: {SCENARIO}"), shared, 1),
+        ("stages: [], scenarios: {}".to_owned(), single, 2),
+    ] {
+        let test = load(&options).map_err(|error| error.text).unwrap();
+        let all: Vec<String> = test.progress.iter().map(|it| it.scenario.describe()).collect();
+        assert_eq!(all, [format!("default: {described}")], "{options}");
+        assert_eq!(test.warnings.len(), warnings, "{options}: {:?}", test.warnings);
+    }
+}

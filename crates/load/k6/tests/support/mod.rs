@@ -210,7 +210,7 @@ impl World {
                 Step::Extend { lane, bytes, ends } => {
                     self.extend(user, now, lane, (&bytes, ends), server);
                 }
-                Step::Cancel { lane } => self.sent.push((0, format!("cancel {lane}"))),
+                Step::Cancel { lane } => self.cancel(user, now, lane),
                 Step::Await => return,
                 Step::Disconnect => self.sent.push((0, "disconnect".to_owned())),
                 Step::Leave => {
@@ -285,6 +285,16 @@ impl World {
         self.events.put(done, user, Some(ending));
     }
 
+    /// Ends a call without a response.
+    fn cancel(&mut self, user: u64, now: Nanos, lane: u32) {
+        self.sent.push((0, format!("cancel {lane}")));
+        if self.streams.remove(&(user, lane)).is_some() {
+            let sample = Sample { user: Some(user), intended: now, done: now, ..Sample::default() };
+            let (head, body) = (String::new(), Vec::new());
+            self.events.put(now, user, Some(Ending { sample, lane, head, body, is_part: false }));
+        }
+    }
+
     /// Answers each message on an open request after 10 ms with the body of the server's reply, and
     /// its end with the head.
     fn extend(
@@ -302,7 +312,7 @@ impl World {
         let sample =
             Sample { user: Some(user), intended: now, done, status: 200, ..Sample::default() };
         // in two parts, which cut the message
-        for part in body.as_bytes().chunks(4).filter(|_| !ends) {
+        for part in body.as_bytes().chunks((body.len() / 2).max(4)).filter(|_| !ends) {
             let (sample, head, body) = (sample.clone(), String::new(), part.to_vec());
             let ending = Ending { sample, lane, head, body, is_part: true };
             self.events.put(done, user, Some(ending));

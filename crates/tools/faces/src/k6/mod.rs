@@ -59,7 +59,7 @@ fn error_line(level: &'static str, text: &str, files: &dyn Files) -> String {
 
 fn begin(args: &[String], extras: Extras, files: &dyn Files) -> Result<Job, Ending> {
     let refused = |text: &str, code: u8| Ending::error(error_line("error", text, files), code);
-    let options = options::parse(args, files).map_err(|why| refused(&why, exit::CONFIG))?;
+    let options = options::parse(args, files).map_err(|why| refused(&why.text, why.code))?;
     if options.command == Command::Version {
         return Err(Ending::text(format!("k6 v{} (loadstone)\n", k6::VERSION)));
     }

@@ -1,6 +1,7 @@
 //! k6's command line.
 
 use crate::Files;
+use k6::test::exit;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -26,6 +27,27 @@ pub(super) struct Options {
     pub(super) requirements: bool,
 }
 
+/// Reason why a command line cannot be used, and the exit code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) text: String,
+    pub(super) code: u8,
+}
+
+impl Refusal {
+    /// Refuses a feature of k6 that is not available here.
+    fn unavailable(text: String) -> Refusal {
+        Refusal { text, code: exit::CONFIG }
+    }
+}
+
+/// An error that k6 reports as well.
+impl From<String> for Refusal {
+    fn from(text: String) -> Refusal {
+        Refusal { text, code: exit::USAGE }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Run,
@@ -43,14 +65,14 @@ pub(super) enum SummaryMode {
 /// Flags with a value that set an option: long name, short name, option, and how the value is read.
 const VALUES: &[(&str, &str, &str, Form)] = &[
     ("vus", "u", "vus", Form::Number),
-    ("duration", "d", "duration", Form::Text),
+    ("duration", "d", "duration", Form::Span),
     ("iterations", "i", "iterations", Form::Number),
     ("max-redirects", "", "maxRedirects", Form::Number),
     ("batch", "", "batch", Form::Number),
     ("batch-per-host", "", "batchPerHost", Form::Number),
     ("rps", "", "rps", Form::Number),
     ("user-agent", "", "userAgent", Form::Text),
-    ("min-iteration-duration", "", "minIterationDuration", Form::Text),
+    ("min-iteration-duration", "", "minIterationDuration", Form::Span),
     ("summary-time-unit", "", "summaryTimeUnit", Form::Text),
     ("summary-trend-stats", "", "summaryTrendStats", Form::List),
     ("system-tags", "", "systemTags", Form::List),
@@ -94,6 +116,7 @@ const REFUSED: &[(&str, &str)] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Number,
+    Span,
     Text,
     List,
 }
@@ -102,6 +125,9 @@ impl Form {
     fn read(self, flag: &str, text: &str) -> Result<Value, String> {
         match self {
             Form::Text => Ok(json!(text)),
+            Form::Span => k6::duration::parse(text)
+                .map(|_| json!(text))
+                .map_err(|why| format!("invalid argument for --{flag}: {why}")),
             Form::List => Ok(text.split(',').map(str::trim).map(Value::from).collect()),
             Form::Number => text.parse::<u64>().map(Value::from).map_err(|_| {
                 format!("invalid argument \"{text}\" for --{flag}: write a whole number")
@@ -143,7 +169,7 @@ const VARIABLES: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// Fails with a sentence that names the argument.
-pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, String> {
+pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Refusal> {
     let mut rest = args.iter().map(String::as_str);
     let command = command(rest.next())?;
     let env = if command == Command::Run { files.variables() } else { Vec::new() };
@@ -167,7 +193,7 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Strin
     while let Some(arg) = rest.next() {
         if arg == "-" || !arg.starts_with('-') {
             if !options.script.is_empty() {
-                return Err(format!("one script at a time: {} and {arg}", options.script));
+                return Err(format!("one script at a time: {} and {arg}", options.script).into());
             }
             arg.clone_into(&mut options.script);
             continue;
@@ -205,21 +231,28 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Strin
     options.env.extend(own_env);
     options.flags = Value::Object(flags);
     if options.script.is_empty() && command != Command::Version {
-        return Err("a script is missing: k6 run script.js".to_owned());
+        return Err("a script is missing: k6 run script.js".to_owned().into());
     }
     Ok(options)
 }
 
-fn command(word: Option<&str>) -> Result<Command, String> {
+fn command(word: Option<&str>) -> Result<Command, Refusal> {
     match word {
         Some("run") => Ok(Command::Run),
         Some("inspect") => Ok(Command::Inspect),
         Some("version" | "--version") => Ok(Command::Version),
-        Some(other @ ("archive" | "cloud" | "deps" | "new" | "x" | "features" | "login")) => {
-            Err(format!("k6 {other} is not available; run and inspect are"))
+        // as k6 ends without a login
+        Some("cloud") => {
+            Err("k6 cloud needs Grafana Cloud, which is not available; run the script \
+                              here with k6 run SCRIPT, or on several machines with loadstone fleet"
+                .to_owned()
+                .into())
         }
-        Some(other) => Err(format!("unknown command \"{other}\"; use run or inspect")),
-        None => Err("a command is missing: k6 run script.js".to_owned()),
+        Some(other @ ("archive" | "deps" | "new" | "x" | "features")) => {
+            Err(Refusal::unavailable(format!("k6 {other} is not available; run and inspect are")))
+        }
+        Some(other) => Err(format!("unknown command \"{other}\"; use run or inspect").into()),
+        None => Err("a command is missing: k6 run script.js".to_owned().into()),
     }
 }
 
@@ -315,16 +348,30 @@ fn stages(text: &str) -> Result<Value, String> {
         .collect()
 }
 
-fn set_out(options: &mut Options, text: &str) -> Result<(), String> {
+/// Outputs of k6 that are not available.
+const OTHER_OUTPUTS: [&str; 7] = [
+    "cloud",
+    "experimental-opentelemetry",
+    "experimental-prometheus-rw",
+    "influxdb",
+    "opentelemetry",
+    "statsd",
+    "web-dashboard",
+];
+
+fn set_out(options: &mut Options, text: &str) -> Result<(), Refusal> {
     let (kind, path) = text.split_once('=').unwrap_or((text, ""));
     if !matches!(kind, "json" | "csv") {
-        return Err(format!("output \"{kind}\" is not available; use json=FILE or csv=FILE"));
+        let text = format!("output \"{kind}\" is not available; use json=FILE or csv=FILE");
+        let known = OTHER_OUTPUTS.contains(&kind);
+        return Err(if known { Refusal::unavailable(text) } else { text.into() });
     }
     if path.is_empty() || path == "-" || path.ends_with(".gz") {
-        return Err(format!("--out {text}: name a plain file, like --out {kind}=results.{kind}"));
+        let fix = format!("name a plain file, like --out {kind}=results.{kind}");
+        return Err(Refusal::unavailable(format!("--out {text}: {fix}")));
     }
     if options.out.is_some() {
-        return Err(format!("--out {text}: one output at a time"));
+        return Err(Refusal::unavailable(format!("--out {text}: one output at a time")));
     }
     options.out = Some((kind.to_owned(), path.to_owned()));
     Ok(())
@@ -339,21 +386,21 @@ fn summary_mode(text: &str) -> Result<SummaryMode, String> {
     }
 }
 
-fn unknown(arg: &str, name: &str) -> String {
+fn unknown(arg: &str, name: &str) -> Refusal {
     match REFUSED.iter().find(|(known, _)| *known == name) {
-        Some((_, fix)) => format!("{arg} is not available: {fix}"),
-        None => format!("unknown flag: {arg}"),
+        Some((_, fix)) => Refusal::unavailable(format!("{arg} is not available: {fix}")),
+        None => format!("unknown flag: {arg}").into(),
     }
 }
 
 /// Returns the options that variables set.
-fn environment(files: &dyn Files) -> Result<Value, String> {
+fn environment(files: &dyn Files) -> Result<Value, Refusal> {
     let mut map = Map::new();
     for (variable, flag) in VARIABLES {
         let Some(text) = files.variable(variable).filter(|text| !text.is_empty()) else { continue };
         let mut value = || Ok(text.clone());
         take_option(&mut map, flag, Some(&text), &mut value)
-            .map_err(|why| format!("{variable}: {why}"))?;
+            .map_err(|why| Refusal { text: format!("{variable}: {why}"), code: exit::CONFIG })?;
     }
     Ok(Value::Object(map))
 }
@@ -375,7 +422,7 @@ mod tests {
         }
     }
 
-    fn read(line: &str) -> Result<Options, String> {
+    fn read(line: &str) -> Result<Options, Refusal> {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         parse(&args, &Nothing)
     }
@@ -403,21 +450,26 @@ mod tests {
 
     #[test]
     fn wrong_values_are_named() {
-        for (line, words) in [
-            ("", "a command is missing"),
-            ("cloud a.js", "k6 cloud is not available"),
-            ("run", "a script is missing"),
-            ("run a.js b.js", "a.js and b.js"),
-            ("run -u x a.js", "\"x\" for --vus"),
-            ("run --console-output x a.js", "redirect standard error"),
-            ("run --nope a.js", "unknown flag: --nope"),
-            ("run -o influxdb=x a.js", "json=FILE"),
-            ("run --stage 5 a.js", "30s:10"),
-            ("run -e A a.js", "NAME=VALUE"),
-            ("run --duration", "flag needs an argument"),
+        for (line, words, code) in [
+            ("", "a command is missing", 255),
+            ("cloud run a.js", "run the script here with k6 run SCRIPT", 255),
+            ("archive a.js", "k6 archive is not available", 104),
+            ("login", "unknown command", 255),
+            ("run", "a script is missing", 255),
+            ("run a.js b.js", "a.js and b.js", 255),
+            ("run -u x a.js", "\"x\" for --vus", 255),
+            ("run --console-output x a.js", "redirect standard error", 104),
+            ("run --nope a.js", "unknown flag: --nope", 255),
+            ("run -o influxdb=x a.js", "json=FILE", 104),
+            ("run -o odd a.js", "json=FILE", 255),
+            ("run -o json a.js", "name a plain file", 104),
+            ("run -d odd a.js", "for --duration", 255),
+            ("run --stage 5 a.js", "30s:10", 255),
+            ("run -e A a.js", "NAME=VALUE", 255),
+            ("run --duration", "flag needs an argument", 255),
         ] {
             let why = read(line).unwrap_err();
-            assert!(why.contains(words), "{line}: {why}");
+            assert!(why.text.contains(words) && why.code == code, "{line}: {why:?}");
         }
     }
 }
