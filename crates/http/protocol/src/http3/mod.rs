@@ -17,7 +17,9 @@ mod stream;
 pub mod varint;
 mod violation;
 
-pub use qpack::{DynamicTable, Malformed, TableSection, TableUse, USES_MAX, read_section};
+pub use qpack::{
+    DynamicTable, Malformed, TableSection, TableUse, USES_MAX, read_section, write_section,
+};
 pub use request::Coded;
 pub use session::{Fed, GoneStream, Part, Session};
 pub use stream::StreamFacts;

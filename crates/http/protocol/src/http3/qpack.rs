@@ -80,6 +80,13 @@ pub fn read_section(section: &[u8], list_max: u32) -> Option<Vec<(Vec<u8>, Vec<u
     read.ok().map(|_| fields)
 }
 
+/// Returns a section of these fields, which refers to no dynamic table.
+pub fn write_section<'a>(fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
+    let mut section = PREFIX.to_vec();
+    fields.into_iter().for_each(|(name, value)| put_field(&mut section, name, value));
+    section
+}
+
 /// Decodes sections; its buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct SectionDecoder {

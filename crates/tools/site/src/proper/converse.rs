@@ -23,6 +23,7 @@ use super::dynamic::Remote;
 use super::pages;
 use super::passed::{MustReset, RequestFaults};
 use super::raw::{RawKind, RawResponse};
+use super::socket::SocketVisit;
 use super::stream::{Backlog, CountedStream, Socket};
 use crate::access::AccessLine;
 use crate::config::HEAD_MAX;
@@ -194,10 +195,27 @@ impl ConnectionLog {
         }
     }
 
-    pub(super) async fn serve(
+    /// Responds to a request. A stream whose request is for a WebSocket is then served as one.
+    async fn serve(
         self,
         mut request: Request<Upload>,
     ) -> Result<Response<PageBody>, ConnectionReturned> {
+        let tunnel = hyper::upgrade::on(&mut request);
+        let SiteAnswer { response, socket } = self.respond(request).await?;
+        if let Some(visit) = socket {
+            tokio::task::spawn_local(async move {
+                let Ok(stream) = tunnel.await else { return };
+                self.serve_socket(&visit, TokioIo::new(stream)).await;
+            });
+        }
+        Ok(response)
+    }
+
+    /// Returns the response to a request.
+    pub(super) async fn respond(
+        &self,
+        mut request: Request<Upload>,
+    ) -> Result<SiteAnswer, ConnectionReturned> {
         self.0.counters.requests(1);
         if let Some(peer) = self.0.peer.filter(|_| self.0.common.dynamic.is_some()) {
             request.extensions_mut().insert(Remote(peer.ip()));
@@ -209,7 +227,7 @@ impl ConnectionLog {
                 Ok(Some(status)) => {
                     let response = pages::on_demand(status);
                     self.book(&line, status, None);
-                    return Ok(response);
+                    return Ok(SiteAnswer { response, socket: None });
                 }
                 Err(MustReset) => {
                     self.0.counters.unanswered();
@@ -217,25 +235,16 @@ impl ConnectionLog {
                 }
             }
         }
-        let tunnel = hyper::upgrade::on(&mut request);
         match pages::answer(request, self.common()).await {
             pages::SiteResponse::Page(response) => {
                 let body_len = hyper::body::Body::size_hint(response.body()).exact();
                 self.book(&line, response.status().as_u16(), body_len);
-                Ok(response)
+                Ok(SiteAnswer { response, socket: None })
             }
             pages::SiteResponse::Tunnel(visit) => {
                 let response = visit.tunnel_response();
                 self.book(&line, response.status().as_u16(), None);
-                let common = Rc::clone(&self.0.common);
-                tokio::task::spawn_local(async move {
-                    let Ok(stream) = tunnel.await else { return };
-                    let mut stream = TokioIo::new(stream);
-                    // a client that has disconnected needs no end
-                    visit.serve(&mut stream, &common.rooms).await.ok();
-                    linger(stream).await;
-                });
-                Ok(response)
+                Ok(SiteAnswer { response, socket: Some(visit) })
             }
             pages::SiteResponse::Raw(raw) => {
                 // hyper drops unwritten data when it returns a connection
@@ -246,6 +255,25 @@ impl ConnectionLog {
             }
         }
     }
+
+    /// Serves the WebSocket on a stream to its end.
+    pub(super) async fn serve_socket(
+        &self,
+        visit: &SocketVisit,
+        mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    ) {
+        // a client that has disconnected needs no end
+        visit.serve(&mut stream, &self.0.common.rooms).await.ok();
+        linger(stream).await;
+    }
+}
+
+/// A response, and what its stream is afterwards.
+#[derive(Debug)]
+pub(super) struct SiteAnswer {
+    pub(super) response: Response<PageBody>,
+    /// The stream is this WebSocket after the response.
+    pub(super) socket: Option<Box<SocketVisit>>,
 }
 
 impl Service<Request<Incoming>> for ConnectionLog {

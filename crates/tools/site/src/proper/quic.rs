@@ -1,7 +1,9 @@
 //! HTTP/3 over QUIC with quinn and h3, which share only QUIC's state machine with the tested
 //! client.
 
+mod connect;
 mod range;
+mod stream;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
@@ -11,16 +13,18 @@ use std::sync::Arc;
 use h3::server::RequestStream;
 use http_body_util::BodyExt;
 use hyper::body::{Buf, Bytes};
+use hyper::ext::Protocol;
 use hyper::{Request, Response};
 use quinn::crypto::rustls::QuicServerConfig;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+use self::connect::{FilteredConnection, FilteredStream, restore_protocol};
+pub(super) use self::range::serve as serve_range;
+use self::stream::SocketStream;
 use super::Common;
-pub(super) use range::serve as serve_range;
-
-use super::body::Upload;
-use super::converse::ConnectionLog;
+use super::body::{Held, Upload};
+use super::converse::{ConnectionLog, SiteAnswer};
 use crate::SiteError;
 use crate::config::{EarlyData, Http3};
 use crate::counters::Counters;
@@ -154,15 +158,16 @@ async fn converse(incoming: quinn::Incoming, visit: ConnectionLog, early: Option
         }),
     };
     let Some(connection) = connection else { return };
-    let connection = h3_quinn::Connection::new(connection);
-    let Ok(mut connection) = h3::server::Connection::<_, Bytes>::new(connection).await else {
-        return;
-    };
+    let connection = FilteredConnection::new(connection);
+    let mut settings = h3::server::builder();
+    settings.enable_extended_connect(true);
+    let Ok(mut connection) = settings.build::<_, Bytes>(connection).await else { return };
     while let Ok(Some(asked)) = connection.accept().await {
         let visit = visit.clone();
         let (mut shaken, is_early) = (shaken.clone(), !*shaken.borrow());
         tokio::task::spawn_local(async move {
             if let Ok((request, mut stream)) = asked.resolve_request().await {
+                let request = restore_protocol(request);
                 // an attacker who replays a recorded request executes it twice (RFC 8470 section 3)
                 let waits = early == Some(EarlyData::Accept) && !request.method().is_safe();
                 if is_early && waits && shaken.wait_for(|over| *over).await.is_err() {
@@ -200,9 +205,9 @@ async fn refuse(
     stream.finish().await
 }
 
-type Http3Stream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
+type Http3Stream = RequestStream<FilteredStream<h3_quinn::BidiStream<Bytes>>, Bytes>;
 
-/// Answers one request after reading its body.
+/// Answers one request, and serves the WebSocket that may follow on its stream.
 async fn answer(
     request: Request<()>,
     mut stream: Http3Stream,
@@ -210,24 +215,21 @@ async fn answer(
 ) -> Result<(), h3::error::StreamError> {
     // booked up to the end: an echo sends these bytes back
     let mut body = visit.common().hold();
-    let most = usize::try_from(visit.common().body_max).unwrap_or(usize::MAX);
-    while let Some(mut data) = stream.recv_data().await? {
-        // one byte more than is allowed, so that the response is 413
-        let room = most.saturating_add(1) - body.len() as usize;
-        let taken = data.remaining().min(room);
-        if !body.push(&data.copy_to_bytes(taken)) {
-            let status = hyper::StatusCode::SERVICE_UNAVAILABLE;
-            return refuse(&request, &mut stream, &visit, status).await;
-        }
-        if taken == room {
-            break;
-        }
+    // the content of an extended CONNECT follows the response
+    let has_body = request.extensions().get::<Protocol>().is_none();
+    if has_body && !read_body(&mut stream, &mut body, visit.common().body_max).await? {
+        let status = hyper::StatusCode::SERVICE_UNAVAILABLE;
+        return refuse(&request, &mut stream, &visit, status).await;
     }
     let request = request.map(|()| Upload::Whole(body.take()));
     // only HTTP/1.1 connections are returned
-    let Ok(response) = visit.serve(request).await else { return Ok(()) };
+    let Ok(SiteAnswer { response, socket }) = visit.respond(request).await else { return Ok(()) };
     let (head, mut content) = response.into_parts();
     stream.send_response(Response::from_parts(head, ())).await?;
+    if let Some(socket) = socket {
+        visit.serve_socket(&socket, SocketStream::new(stream)).await;
+        return Ok(());
+    }
     while let Some(Ok(frame)) = content.frame().await {
         match frame.into_data() {
             Ok(data) => stream.send_data(data).await?,
@@ -239,4 +241,25 @@ async fn answer(
         }
     }
     stream.finish().await
+}
+
+/// Reads a body up to one byte more than `most`, so that the response is 413. Returns false if too
+/// many bytes of bodies are held.
+async fn read_body(
+    stream: &mut Http3Stream,
+    body: &mut Held,
+    most: u64,
+) -> Result<bool, h3::error::StreamError> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    while let Some(mut data) = stream.recv_data().await? {
+        let room = most.saturating_add(1) - body.len() as usize;
+        let taken = data.remaining().min(room);
+        if !body.push(&data.copy_to_bytes(taken)) {
+            return Ok(false);
+        }
+        if taken == room {
+            break;
+        }
+    }
+    Ok(true)
 }

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, Once};
 
 use hyper::body::{Buf, Bytes};
+use protocol::http3::{read_section, varint, write_section};
 use quinn::crypto::rustls::QuicClientConfig;
 
 use super::*;
@@ -213,4 +214,126 @@ async fn ended(
     send.write_all(rest).await.unwrap();
     send.finish().unwrap();
     receive.read_to_end(100_000).await.unwrap()
+}
+
+/// Returns a frame of HTTP/3 (RFC 9114 section 7.1).
+fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![kind];
+    varint::put(&mut frame, payload.len() as u64);
+    [&frame, payload].concat()
+}
+
+/// Returns a HEADERS frame with these fields, after those of every request.
+fn fields(more: &[(&str, &str)]) -> Vec<u8> {
+    let usual = [(":scheme", "https"), (":authority", "localhost")];
+    let all = more.iter().take(1).chain(&usual).chain(more.iter().skip(1));
+    frame(1, &write_section(all.map(|(name, value)| (name.as_bytes(), value.as_bytes()))))
+}
+
+/// Returns the status and the content of a response.
+fn read_response(mut bytes: &[u8]) -> (String, Vec<u8>) {
+    let (mut status, mut content) = (String::new(), Vec::new());
+    while !bytes.is_empty() {
+        let (kind, first) = varint::get(bytes).unwrap();
+        let (length, second) = varint::get(&bytes[first..]).unwrap();
+        let (payload, rest) = bytes[first + second..].split_at(length as usize);
+        match kind {
+            0 => content.extend_from_slice(payload),
+            1 => {
+                let fields = read_section(payload, 10_000).unwrap();
+                let found = fields.iter().find(|(name, _)| name == b":status").unwrap();
+                status = String::from_utf8(found.1.clone()).unwrap();
+            }
+            _ => {}
+        }
+        bytes = rest;
+    }
+    (status, content)
+}
+
+/// Opens a stream for each request, and returns the responses up to the ends of the streams.
+async fn responses(over: &OverQuic, requests: &[Vec<u8>]) -> Vec<(String, Vec<u8>)> {
+    let endpoint = endpoint();
+    let connection = over.connect(&endpoint).await.unwrap();
+    let mut streams = Vec::new();
+    for request in requests {
+        let (mut send, receive) = connection.open_bi().await.unwrap();
+        send.write_all(request).await.unwrap();
+        // a WebSocket ends by its close frame, the client's side stays open
+        streams.push((send, receive));
+    }
+    let mut found = Vec::new();
+    for (_, receive) in &mut streams {
+        found.push(read_response(&receive.read_to_end(100_000).await.unwrap()));
+    }
+    found
+}
+
+const CONNECT: (&str, &str) = (":method", "CONNECT");
+const WEBSOCKET: (&str, &str) = (":protocol", "websocket");
+const VERSION: (&str, &str) = ("sec-websocket-version", "13");
+/// A message and a close frame of a client, masked with zero keys.
+const MESSAGE: &[u8] = b"\x81\x82\0\0\0\0hi";
+const CLOSE: &[u8] = b"\x88\x82\0\0\0\0\x03\xe8";
+const ECHO_AND_CLOSE: &[u8] = b"\x81\x02hi\x88\x02\x03\xe8";
+
+#[test]
+fn websockets_are_streams_of_http3() {
+    let over = OverQuic::start(config(&[]));
+    let path = |path: &'static str| (":path", path);
+    let connect = fields(&[CONNECT, WEBSOCKET, path("/ws"), VERSION]);
+    let content = [frame(0, MESSAGE), frame(0, CLOSE)].concat();
+    let cut = [frame(0, &MESSAGE[..3]), frame(0, &MESSAGE[3..]), frame(0, CLOSE)].concat();
+    let no_version = fields(&[CONNECT, WEBSOCKET, path("/ws"), ("sec-websocket-version", "12")]);
+    let own_field = fields(&[(":method", "GET"), path("/ws"), ("loadstone-protocol", "websocket")]);
+    let found = within_patience(responses(
+        &over,
+        &[
+            [&connect[..], &content].concat(),
+            [&connect[..], &cut].concat(),
+            [
+                &fields(&[CONNECT, WEBSOCKET, path("/ws?close=4001&after=1"), VERSION])[..],
+                &frame(0, &MESSAGE.repeat(2)),
+                // the answer to the site's close frame
+                &frame(0, CLOSE),
+            ]
+            .concat(),
+            fields(&[CONNECT, WEBSOCKET, path("/hw"), VERSION]),
+            fields(&[CONNECT, (":protocol", "connect-udp"), path("/ws"), VERSION]),
+            no_version,
+        ],
+    ));
+    let statuses: Vec<&str> = found.iter().map(|(status, _)| &status[..]).collect();
+    assert_eq!(statuses, ["200", "200", "200", "404", "501", "426"]);
+    assert_eq!((&found[0].1[..], &found[1].1[..]), (ECHO_AND_CLOSE, ECHO_AND_CLOSE));
+    assert!(found[2].1.starts_with(b"\x81\x02hi\x88\x0a\x0f\xa1"), "{:?}", found[2].1);
+    let get = within_patience(async {
+        let endpoint = endpoint();
+        let connection = over.connect(&endpoint).await.unwrap();
+        let (send, receive) = connection.open_bi().await.unwrap();
+        read_response(&ended(send, receive, &own_field).await)
+    });
+    assert_eq!(get.0, "400", "a field of the client is no extended CONNECT");
+    assert_eq!(over.site.stop().unwrap().requests, 7);
+}
+
+#[test]
+fn settings_of_http3_permit_websockets() {
+    let over = OverQuic::start(config(&[]));
+    let settings = within_patience(async {
+        let endpoint = endpoint();
+        let connection = over.connect(&endpoint).await.unwrap();
+        loop {
+            let mut stream = connection.accept_uni().await.unwrap();
+            let mut start = [0; 3];
+            stream.read_exact(&mut start).await.unwrap();
+            // the control stream, SETTINGS, a length
+            if let [0, 4, length] = start {
+                let mut settings = vec![0; length.into()];
+                stream.read_exact(&mut settings).await.unwrap();
+                return settings;
+            }
+        }
+    });
+    assert!(settings.windows(2).any(|pair| pair == [8, 1]), "{settings:?}");
 }
