@@ -866,8 +866,8 @@ fn held_sockets_return_after_a_storm_without_a_call() {
     assert!(back.times.max() < ms(100), "{:?}", back.times.max());
 }
 
-#[test]
-fn refused_reconnects_are_counted_and_repeated() {
+/// Returns a run of 20 held sockets whose first reconnects after a storm fail.
+fn refused_after_a_storm(ping: Nanos) -> Simulated {
     // it ends every connection for half a second after the storm
     let mut inner = echo_after(ms(1));
     let mut first = None;
@@ -880,11 +880,26 @@ fn refused_reconnects_are_counted_and_repeated() {
     };
     let mut plan = plan();
     plan.load = Load::Closed { users: 20, think: Think::None, session: None };
-    plan.websocket.ping = Some(Nanos::from_secs(300));
+    plan.websocket.ping = Some(ping);
     plan.websocket.storm = Some(Nanos::from_secs(3));
     plan.settle_websocket();
     let server = Box::new(ClosureServer { admit: Admission::Accept, react });
-    let run = execute(plan, server, 1);
+    execute(plan, server, 1)
+}
+
+#[test]
+fn a_repeated_reconnect_belongs_to_its_user() {
+    let run = refused_after_a_storm(Nanos::from_secs(2));
+    let messages = &run.measurement.total.messages;
+    assert_eq!((messages.reconnects.lost, messages.reconnects.restored()), (20, 20));
+    // no user opens a second one for its next ping
+    assert_eq!(messages.counts.opened, 40);
+    assert_eq!(run.measurement.connections_peak, 20);
+}
+
+#[test]
+fn refused_reconnects_are_counted_and_repeated() {
+    let run = refused_after_a_storm(Nanos::from_secs(300));
     let back = &run.measurement.total.messages.reconnects;
     assert_eq!((back.lost, back.restored(), back.failed), (20, 20, 20));
     // the second attempt is made a second later

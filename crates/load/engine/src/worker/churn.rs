@@ -142,12 +142,16 @@ impl Worker {
         }
     }
 
-    /// Counts a failed return of a WebSocket, and repeats it if no call does.
-    pub(super) fn note_end_in_storm(&mut self, slot: Slot, facts: &ProtocolFacts, now: Nanos) {
+    /// Counts a failed return of a user's WebSocket, and repeats it if no call does.
+    pub(super) fn note_end_in_storm(
+        &mut self,
+        (slot, user): (Slot, u32),
+        facts: &ProtocolFacts,
+        now: Nanos,
+    ) {
         let ProtocolFacts::WebSocket { end, .. } = facts else { return };
         let close = end.as_ref().map(|end| end.close);
-        let conn = self.pool.conn(slot);
-        let reopening = Reopening { endpoint: conn.endpoint(), user: conn.user() };
+        let reopening = Reopening { endpoint: self.pool.conn(slot).endpoint(), user };
         if let Some(storm) = self.storm()
             && storm.end(slot, close)
         {

@@ -148,7 +148,7 @@ impl Worker {
             self.judge_connection(io, slot, now);
         }
         if let Some(facts) = self.pool.conn_mut(slot).take_protocol_facts() {
-            self.note_end_in_storm(slot, &facts, now);
+            self.note_end_in_storm((slot, user), &facts, now);
             self.journal.count_protocol(facts, (io, slot), now);
         }
         self.pool.close(io, slot, how);
