@@ -41,7 +41,7 @@ const PLACES: &[Place] = &[
     only("tcp", 2, &["units", "sample"]),
     up_to("plan", 3, 2),
     only("quic", 3, &["conduit"]),
-    only("tunnel", 3, &["conduit", "http2", "websocket"]),
+    only("tunnel", 3, &["conduit", "http2", "protocol", "websocket"]),
     only("import", 3, &["plan", "workload"]),
     up_to("engine", 3, 3),
     only("record", 3, &["plan", "stats", "torture", "workload"]),

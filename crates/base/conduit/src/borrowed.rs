@@ -55,6 +55,10 @@ impl<I: Io + ?Sized> Io for &mut I {
         (**self).quic(slot)
     }
 
+    fn unsent(&mut self, slot: Slot, stream: u64) -> usize {
+        (**self).unsent(slot, stream)
+    }
+
     fn carriers(&mut self) -> u64 {
         (**self).carriers()
     }

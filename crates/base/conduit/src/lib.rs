@@ -31,10 +31,11 @@ pub enum Peer {
         address: SocketAddr,
         name: String,
     },
-    /// A stream of an HTTP/2 connection to `to` that several WebSockets share (RFC 8441).
+    /// A stream of a connection to `to` that several WebSockets share: HTTP/3 over QUIC (RFC 9220),
+    /// HTTP/2 otherwise (RFC 8441).
     Tunnel {
         to: Box<Peer>,
-        /// The server's name for TLS; `None`: no TLS.
+        /// The server's name for TLS; `None`: no TLS, or QUIC, which has its own.
         name: Option<String>,
     },
 }
@@ -51,6 +52,15 @@ impl std::fmt::Display for Peer {
 }
 
 impl Peer {
+    /// Returns whether its connection is one of QUIC.
+    pub fn is_over_quic(&self) -> bool {
+        match self {
+            Peer::Quic { .. } => true,
+            Peer::Tunnel { to, .. } => to.is_over_quic(),
+            Peer::Tcp(_) | Peer::Udp(_) | Peer::Unix(_) => false,
+        }
+    }
+
     /// Returns the address, if the slot has one.
     pub fn address(&self) -> Option<SocketAddr> {
         match self {
@@ -179,6 +189,12 @@ pub trait Io {
     /// Returns QUIC's state of an open connection; `None` for other transports.
     fn quic(&mut self, _slot: Slot) -> Option<QuicEnd> {
         None
+    }
+
+    /// Returns how many written bytes of a stream wait for the peer's credit, if the connection
+    /// carries [`streams`].
+    fn unsent(&mut self, _slot: Slot, _stream: u64) -> usize {
+        0
     }
 
     /// Returns the number of connections opened since the last call that carry the connections of

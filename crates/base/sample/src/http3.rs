@@ -205,6 +205,40 @@ impl QuicFacts {
     }
 }
 
+impl QuicEnd {
+    /// Returns what was added since an earlier state of the same connection.
+    #[must_use]
+    pub fn since(self, before: &QuicEnd) -> QuicEnd {
+        let (facts, had) = (&self.facts, &before.facts);
+        let is_new = had.handshakes == 0;
+        let facts = QuicFacts {
+            handshakes: facts.handshakes - had.handshakes,
+            resumed: facts.resumed - had.resumed,
+            packets_sent: facts.packets_sent - had.packets_sent,
+            packets_lost: facts.packets_lost.saturating_sub(had.packets_lost),
+            datagrams_received: facts.datagrams_received - had.datagrams_received,
+            bytes_sent: facts.bytes_sent - had.bytes_sent,
+            bytes_received: facts.bytes_received - had.bytes_received,
+            congestion_events: facts.congestion_events - had.congestion_events,
+            // of one connection they are counted once
+            rtt_sum: if is_new { facts.rtt_sum } else { Nanos::ZERO },
+            ..*facts
+        };
+        let (moved, had) = (&self.migration, &before.migration);
+        let migration = MigrationFacts {
+            made: moved.made - had.made,
+            validated: moved.validated - had.validated,
+            forbidden: moved.forbidden - had.forbidden,
+            time_sum: moved.time_sum - had.time_sum,
+            calls: moved.calls - had.calls,
+            calls_lost: moved.calls_lost - had.calls_lost,
+            ..*moved
+        };
+        let tls = self.tls.filter(|_| before.tls.is_none());
+        QuicEnd { facts, migration, early: EarlyFacts::default(), tls, why: self.why }
+    }
+}
+
 impl MigrationFacts {
     pub fn merge(&mut self, other: &MigrationFacts) {
         self.time_min = match (self.validated, other.validated) {

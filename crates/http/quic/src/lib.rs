@@ -680,6 +680,10 @@ impl<I: Io> Io for Quic<I> {
         self.link(slot).map(|link| link.end())
     }
 
+    fn unsent(&mut self, slot: Slot, stream: u64) -> usize {
+        self.link(slot).map_or(0, |link| link.unsent(stream))
+    }
+
     fn why(&mut self, slot: Slot) -> Option<String> {
         match self.link(slot) {
             Some(link) => link.why(),

@@ -198,6 +198,12 @@ impl QuicLink {
         }
     }
 
+    /// Returns how many written bytes of a stream wait for the peer.
+    pub(crate) fn unsent(&self, number: u64) -> usize {
+        let held = self.held.get(&number).or_else(|| self.unopened.get(&number));
+        held.map_or(0, |held| held.bytes.len() - held.at)
+    }
+
     pub(crate) fn time_out(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
     }

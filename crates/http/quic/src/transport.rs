@@ -3,6 +3,7 @@
 use crate::bare::number;
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{TransportConfig, VarInt};
+use std::time::Duration;
 
 /// The limits of our side for the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,9 @@ pub struct Limits {
     /// 1,200 bytes. It initially takes two large datagrams and as many acknowledgments, which pays
     /// for uploads.
     pub search_mtu: bool,
+    /// Idle connections are kept open by PING frames (RFC 9000 section 10.1.2), as RFC 9114 section
+    /// 5.1 expects of a client whose responses are outstanding.
+    pub keeps_alive: bool,
 }
 
 impl Default for Limits {
@@ -22,7 +26,12 @@ impl Default for Limits {
     /// server.
     fn default() -> Limits {
         let window = (1 << 30) - 1;
-        Limits { stream_window: window, connection_window: window, search_mtu: true }
+        Limits {
+            stream_window: window,
+            connection_window: window,
+            search_mtu: true,
+            keeps_alive: false,
+        }
     }
 }
 
@@ -32,6 +41,9 @@ const UNI_MAX: u32 = 16;
 
 /// Maximum number of unacknowledged bytes. Further data waits on our side.
 const SEND_WINDOW: u64 = 64 << 20;
+
+/// Interval between PING frames: servers commonly close connections that are idle for 30 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 pub(crate) fn config(limits: &Limits) -> TransportConfig {
     let mut config = TransportConfig::default();
@@ -44,6 +56,9 @@ pub(crate) fn config(limits: &Limits) -> TransportConfig {
         .receive_window(VarInt::from_u32(limits.connection_window))
         .send_window(SEND_WINDOW)
         .datagram_receive_buffer_size(None);
+    if limits.keeps_alive {
+        config.keep_alive_interval(Some(KEEP_ALIVE));
+    }
     if !limits.search_mtu {
         config.mtu_discovery_config(None);
     }

@@ -2,7 +2,7 @@
 
 use crate::head;
 use conduit::{IoError, OpenOptions, Peer, Ready, Slot};
-use sample::{FailureClass, SocketFacts};
+use sample::{FailureClass, QuicEnd, SocketFacts};
 
 /// A larger buffer is freed when it is empty.
 const KEPT_MAX: usize = 4 << 10;
@@ -34,7 +34,7 @@ pub(crate) struct TunnelEndpoint {
     pub(crate) options: OpenOptions,
     /// Slot of its connection below.
     pub(crate) trunk: Slot,
-    pub(crate) id: i32,
+    pub(crate) id: u64,
     /// The partial head of an upgrade.
     pub(crate) head: Vec<u8>,
     /// Key of the upgrade.
@@ -48,6 +48,7 @@ pub(crate) struct TunnelEndpoint {
     pub(crate) why: Option<String>,
     /// Facts of its connection, which has ended.
     pub(crate) facts: Option<SocketFacts>,
+    pub(crate) quic: Option<QuicEnd>,
     /// Readiness to be reported.
     readable: bool,
     writable: bool,
@@ -77,6 +78,7 @@ impl TunnelEndpoint {
             end: None,
             why: None,
             facts: None,
+            quic: None,
             readable: false,
             writable: false,
         }

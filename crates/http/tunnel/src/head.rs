@@ -1,4 +1,4 @@
-//! Heads of an upgrade and of its response, between HTTP/1.1 and HTTP/2.
+//! Heads of an upgrade and of its response, between HTTP/1.1 and HTTP/2 or HTTP/3.
 
 /// Returns the length of a head that ends with an empty line; `None` if it is incomplete. The first
 /// `seen` bytes do not contain its end.

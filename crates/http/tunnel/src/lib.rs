@@ -1,17 +1,21 @@
-//! WebSockets as streams of HTTP/2 connections (RFC 8441) between a worker and the network: an
-//! [`Io`] over another one. To the worker each WebSocket is a separate connection that begins with
-//! an upgrade of HTTP/1.1. Below, up to a given number of them share one HTTP/2 connection, a
-//! `Trunk`. An upgrade is sent as an extended CONNECT, as a gateway does. The response is
-//! returned as that of an upgrade, and the bytes after it pass unchanged. Layer 3: it opens no
-//! socket and reads no clock.
+//! WebSockets as streams of connections of HTTP/2 (RFC 8441) or HTTP/3 (RFC 9220) between a worker
+//! and the network: an [`Io`] over another one. To the worker each WebSocket is a separate
+//! connection that begins with an upgrade of HTTP/1.1. Below, up to a given number of them share
+//! one connection, a `Trunk`. An upgrade is sent as an extended CONNECT, as a gateway does. The
+//! response is returned as that of an upgrade, and the bytes after it pass unchanged. Layer 3: it
+//! opens no socket and reads no clock.
+//!
+//! A tunnel to a peer of QUIC uses HTTP/3, over the streams that the [`Io`] below carries; any
+//! other uses HTTP/2, with TLS if the peer has a name for it.
 //!
 //! A connection counts as connected once a stream for it may be opened: the connect time includes
-//! TCP, TLS and the server's SETTINGS if it is the first of its trunk. TLS belongs to the trunk.
+//! TCP, TLS or QUIC, and the server's SETTINGS if it is the first of its trunk. TLS belongs to the trunk.
 //! Connections to peers other than [`Peer::Tunnel`] pass unchanged, as those of a journey's
 //! requests.
 //! Not supported: connections that are opened for a user with its own TLS sessions.
 #![forbid(unsafe_code)]
 
+mod carrier;
 mod endpoint;
 mod head;
 #[cfg(test)]
@@ -21,7 +25,7 @@ mod trunk;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot, TlsFactory};
 use endpoint::{TunnelEnd, TunnelEndpoint, TunnelStage};
 use http2::SessionSettings;
-use sample::{FailureClass, SocketFacts};
+use sample::{FailureClass, QuicEnd, SocketFacts};
 use std::ops::Range;
 use trunk::{Trunk, TrunkFailure, TunnelInput};
 use units::Nanos;
@@ -54,7 +58,7 @@ impl std::fmt::Debug for TunnelTerms {
 
 /// Tunnels of one worker.
 #[derive(Debug)]
-pub struct Tunnels<I> {
+pub struct Tunnels<I: Io> {
     io: I,
     terms: TunnelTerms,
     /// Each uses the slot below that is its index.
@@ -242,6 +246,7 @@ impl<I: Io> Tunnels<I> {
             return;
         };
         let mut facts = trunk.new_facts(self.io.facts(index));
+        let mut quic = trunk.new_quic_facts(self.io.quic(index));
         self.io.close(index, Close::Orderly);
         self.free.push(index);
         let mut ended: Vec<Slot> = trunk.members.iter().filter_map(|it| it.slot).collect();
@@ -252,7 +257,7 @@ impl<I: Io> Tunnels<I> {
                 tunnel.trunk = Slot::MAX;
                 match tunnel.stage {
                     TunnelStage::Admitted => ended.push(slot as Slot),
-                    TunnelStage::Open => tunnel.facts = facts.take(),
+                    TunnelStage::Open => (tunnel.facts, tunnel.quic) = (facts.take(), quic.take()),
                     _ => {}
                 }
             }
@@ -297,6 +302,9 @@ impl<I: Io> Tunnels<I> {
                 break;
             }
         }
+        if result.is_ok() && self.unread.last() != Some(&index) {
+            trunk.take_stopped(&mut |input| self.take_input(index, input));
+        }
         self.trunks[index as usize] = Some(trunk);
         match result {
             Ok(()) => {
@@ -340,7 +348,7 @@ impl<I: Io> Tunnels<I> {
         if trunk.unwritable.is_some() {
             return;
         }
-        let unblocked = match trunk.flush(|bytes| io.write(index, bytes)) {
+        let unblocked = match trunk.flush(io, index) {
             Ok(unblocked) => unblocked,
             Err(IoError::Failed(class)) if !trunk.is_settled() => {
                 let failure = TrunkFailure::new(class, io.why(index));
@@ -380,7 +388,8 @@ impl<I: Io> Tunnels<I> {
             };
         };
         tunnel.head.truncate(size);
-        let secure = matches!(&tunnel.peer, Peer::Tunnel { name: Some(_), .. });
+        let peer = &tunnel.peer;
+        let secure = peer.is_over_quic() || matches!(peer, Peer::Tunnel { name: Some(_), .. });
         let scheme = if secure { "https" } else { "http" };
         let request = http2::Request::extended_connect(&tunnel.head, scheme, "websocket");
         let request = request.map_err(|error| {
@@ -436,6 +445,17 @@ impl<I: Io> Tunnels<I> {
     }
 }
 
+impl<I: Io> Drop for Tunnels<I> {
+    /// Closes the shared connections: nothing else ends those of QUIC before they time out.
+    fn drop(&mut self) {
+        for (index, trunk) in self.trunks.iter().enumerate() {
+            if trunk.is_some() {
+                self.io.close(index as Slot, Close::Orderly);
+            }
+        }
+    }
+}
+
 /// Returns the class of an error that ends a connection.
 fn class_of(error: IoError) -> FailureClass {
     match error {
@@ -480,10 +500,11 @@ impl<I: Io> Io for Tunnels<I> {
         }
         let index = tunnel.trunk;
         let id = tunnel.id;
+        let unsent = self.io.unsent(index, id);
         let Some(trunk) = self.trunk(index) else {
             return Err(IoError::Failed(FailureClass::ClosedEarly));
         };
-        match trunk.push(id, slot, bytes) {
+        match trunk.push(id, slot, bytes, unsent) {
             0 => Err(IoError::WouldBlock),
             count => {
                 self.mark(index);
@@ -545,12 +566,28 @@ impl<I: Io> Io for Tunnels<I> {
         if tunnel.stage == TunnelStage::Direct {
             return self.io.facts(index);
         }
-        let open = self.trunk(index)?.members.iter().filter(|member| member.slot.is_some());
-        if open.count() > 1 {
+        if !self.trunk(index)?.is_last() {
             return None;
         }
         let facts = self.io.facts(index);
         self.trunk(index)?.new_facts(facts)
+    }
+
+    /// Returns the facts of the shared connection, for its last tunnel only.
+    fn quic(&mut self, slot: Slot) -> Option<QuicEnd> {
+        let tunnel = self.tunnels.get_mut(slot as usize)?;
+        if let Some(facts) = tunnel.quic.take() {
+            return Some(facts);
+        }
+        let index = tunnel.trunk;
+        if tunnel.stage == TunnelStage::Direct {
+            return self.io.quic(index);
+        }
+        if !self.trunk(index)?.is_last() {
+            return None;
+        }
+        let facts = self.io.quic(index);
+        self.trunk(index)?.new_quic_facts(facts)
     }
 
     fn carriers(&mut self) -> u64 {

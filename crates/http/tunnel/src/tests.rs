@@ -1,5 +1,7 @@
 //! Tunnels over scripted connections: the server's frames are written by hand.
 
+mod http3;
+
 use super::*;
 use std::collections::BTreeMap;
 
@@ -12,6 +14,9 @@ struct Wire {
     closed: Vec<Slot>,
     failed: Option<FailureClass>,
     facts: SocketFacts,
+    quic: Option<QuicEnd>,
+    /// Bytes of each stream that wait for the peer's credit.
+    unsent: usize,
 }
 
 impl Wire {
@@ -59,6 +64,14 @@ impl Io for Wire {
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         Some(self.facts)
+    }
+
+    fn quic(&mut self, _: Slot) -> Option<QuicEnd> {
+        self.quic.clone()
+    }
+
+    fn unsent(&mut self, _: Slot, _: u64) -> usize {
+        self.unsent
     }
 
     fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {

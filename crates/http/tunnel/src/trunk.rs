@@ -1,8 +1,9 @@
-//! One HTTP/2 connection that carries tunnels.
+//! One connection of HTTP/2 or HTTP/3 that carries tunnels.
 
-use conduit::{IoError, OpenOptions, Peer, Slot, TlsSession};
-use http2::{Gone, Part, Request, Session, SessionSettings};
-use sample::{FailureClass, SocketFacts};
+use crate::carrier::{CarriedPart, Carrier, CarrierName, GoneTunnel};
+use conduit::{Io, IoError, OpenOptions, Peer, Slot, TlsSession};
+use http2::{Request, SessionSettings};
+use sample::{FailureClass, QuicEnd, SocketFacts};
 use std::collections::VecDeque;
 
 /// Maximum number of closed tunnels whose server has not ended its side; more are reset.
@@ -38,7 +39,7 @@ pub(crate) enum TunnelInput<'a> {
 /// A stream, at the position that the session gave it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrunkMember {
-    id: i32,
+    id: u64,
     /// Slot; `None` if the worker has closed it.
     pub(crate) slot: Option<Slot>,
     answered: bool,
@@ -48,7 +49,7 @@ pub(crate) struct TrunkMember {
 pub(crate) struct Trunk {
     peer: Peer,
     options: OpenOptions,
-    session: Session,
+    session: Carrier,
     tls: Option<Box<dyn TlsSession>>,
     /// Decrypted input, and output of the session that is not encrypted yet.
     plain: Vec<u8>,
@@ -67,8 +68,9 @@ pub(crate) struct Trunk {
     settled: bool,
     /// Reason why nothing more can be written; received bytes may still be read.
     pub(crate) unwritable: Option<TrunkFailure>,
-    /// Retransmissions that were reported.
+    /// Retransmissions and facts of QUIC that were reported.
     retransmits: u64,
+    quic: QuicEnd,
     /// It will be flushed before the next wait.
     pub(crate) is_dirty: bool,
 }
@@ -80,17 +82,21 @@ impl Trunk {
         options: OpenOptions,
         mut tls: Option<Box<dyn TlsSession>>,
     ) -> Trunk {
-        let mut out = Vec::new();
+        let (mut out, mut held) = (Vec::new(), Vec::new());
         if let Some(tls) = &mut tls {
             tls.drain(&mut out);
         }
+        let session = match peer.is_over_quic() {
+            true => Carrier::http3(settings.header_list_max, &mut held),
+            false => Carrier::http2(settings),
+        };
         Trunk {
             peer,
             options,
-            session: Session::new(&SessionSettings { keeps_heads: true, ..*settings }),
+            session,
             tls,
             plain: Vec::new(),
-            held: Vec::new(),
+            held,
             out,
             out_at: 0,
             members: VecDeque::new(),
@@ -101,6 +107,7 @@ impl Trunk {
             settled: false,
             unwritable: None,
             retransmits: 0,
+            quic: QuicEnd::default(),
             is_dirty: false,
         }
     }
@@ -117,6 +124,18 @@ impl Trunk {
         Some(SocketFacts { retransmits: retransmits.saturating_sub(before), rtt })
     }
 
+    /// Facts of the connection since the last call, if it is one of QUIC.
+    pub(crate) fn new_quic_facts(&mut self, facts: Option<QuicEnd>) -> Option<QuicEnd> {
+        let facts = facts?;
+        let before = std::mem::replace(&mut self.quic, facts.clone());
+        Some(facts.since(&before))
+    }
+
+    /// Returns whether at most one of its tunnels is open.
+    pub(crate) fn is_last(&self) -> bool {
+        self.members.iter().filter(|member| member.slot.is_some()).count() <= 1
+    }
+
     /// Returns how many streams may still be opened, of `most` in all.
     pub(crate) fn room(&self, most: u32) -> u32 {
         let used = self.members.len() as u32 + self.admitted;
@@ -130,17 +149,21 @@ impl Trunk {
     }
 
     /// Opens the stream of a tunnel and returns its id.
-    pub(crate) fn ask(&mut self, request: &Request, slot: Slot) -> i32 {
+    pub(crate) fn ask(&mut self, request: &Request, slot: Slot) -> u64 {
         self.admitted = self.admitted.saturating_sub(1);
-        let id = self.session.open_tunnel(request, &mut self.held);
+        let id = self.session.open(request, &mut self.held);
         self.members.push_back(TrunkMember { id, slot: Some(slot), answered: false });
         id
     }
 
-    /// Queues bytes of a tunnel; returns how many were accepted.
-    pub(crate) fn push(&mut self, id: i32, slot: Slot, bytes: &[u8]) -> usize {
+    /// Queues bytes of a tunnel; returns how many were accepted. `unsent`: number of earlier bytes
+    /// that wait below the connection.
+    pub(crate) fn push(&mut self, id: u64, slot: Slot, bytes: &[u8], unsent: usize) -> usize {
         let full = self.out.len() - self.out_at + self.held.len() > UNSENT_MAX;
-        let count = if full { 0 } else { self.session.push(id, bytes) };
+        let count = match full {
+            true => 0,
+            false => self.session.push(id, bytes, unsent, &mut self.held),
+        };
         if count < bytes.len() && !self.blocked.contains(&slot) {
             self.blocked.push(slot);
         }
@@ -148,35 +171,32 @@ impl Trunk {
     }
 
     /// Ends our side of a tunnel.
-    pub(crate) fn end(&mut self, id: i32) {
-        self.session.end_tunnel(id);
+    pub(crate) fn end(&mut self, id: u64) {
+        self.session.end(id, &mut self.held);
     }
 
     /// Handles the close of a tunnel by the worker. `cut`: without the orderly end.
-    pub(crate) fn leave(&mut self, id: i32, cut: bool) {
+    pub(crate) fn leave(&mut self, id: u64, cut: bool) {
         let Some(place) = self.place(id) else { return };
         let lingering = self.members.iter().filter(|member| member.slot.is_none()).count();
         if cut || lingering >= LINGERING_MAX {
             self.members.remove(place);
-            self.session.withdraw(place);
+            self.session.withdraw(place, &mut self.held);
             return;
         }
         self.members[place].slot = None;
-        self.session.end_tunnel(id);
+        self.session.end(id, &mut self.held);
     }
 
-    fn place(&self, id: i32) -> Option<usize> {
+    fn place(&self, id: u64) -> Option<usize> {
         self.members.binary_search_by_key(&id, |member| member.id).ok()
     }
 
-    /// Sends as much as `write` accepts. Returns tunnels that may write again.
+    /// Sends as much as the connection accepts. Returns tunnels that may write again.
     ///
     /// # Errors
     /// Fails if the connection accepts no more bytes.
-    pub(crate) fn flush(
-        &mut self,
-        mut write: impl FnMut(&[u8]) -> Result<usize, IoError>,
-    ) -> Result<Vec<Slot>, IoError> {
+    pub(crate) fn flush<I: Io>(&mut self, io: &mut I, index: Slot) -> Result<Vec<Slot>, IoError> {
         loop {
             if self.out_at == self.out.len() {
                 self.out.clear();
@@ -186,7 +206,7 @@ impl Trunk {
                     break;
                 }
             }
-            match write(&self.out[self.out_at..]) {
+            match io.write(index, &self.out[self.out_at..]) {
                 Ok(count) => self.out_at += count,
                 Err(IoError::WouldBlock) => break,
                 Err(error) => return Err(error),
@@ -199,7 +219,7 @@ impl Trunk {
         let mut unblocked = Vec::new();
         blocked.retain(|slot| {
             let member = members.iter().find(|member| member.slot == Some(*slot));
-            let full = member.is_some_and(|it| session.queued(it.id) > http2::TUNNEL_QUEUE_MAX / 2);
+            let full = member.is_some_and(|it| session.is_full(it.id, (&mut *io, index)));
             if !full {
                 unblocked.push(*slot);
             }
@@ -260,15 +280,12 @@ impl Trunk {
         let broken = |why: String| TrunkFailure::new(FailureClass::Protocol, Some(why));
         let mut rest = input;
         while !rest.is_empty() {
-            let fed = self.session.feed(rest).map_err(broken)?;
-            if let Some(why) = self.session.violation() {
-                return Err(broken(why));
-            }
+            let consumed = self.session.feed(rest, &mut self.held).map_err(broken)?;
             self.take_gone(take);
             if let Some(part) = self.session.take_part() {
                 self.take_part(&part, rest, take);
             }
-            rest = &rest[fed.consumed..];
+            rest = &rest[consumed..];
             self.settle()?;
         }
         if self.session.is_going_away() && self.members.is_empty() {
@@ -282,14 +299,16 @@ impl Trunk {
         if self.settled {
             return Ok(());
         }
-        let no =
-            |why: &str| Err(TrunkFailure::new(FailureClass::UpgradeRefused, Some(why.to_owned())));
+        let no = |why: String| Err(TrunkFailure::new(FailureClass::UpgradeRefused, Some(why)));
+        let CarrierName { http, standard } = self.session.name();
         match self.session.accepts_tunnels() {
             None => Ok(()),
-            Some(false) => no("the server does not accept WebSocket over HTTP/2: its SETTINGS \
-                               lack ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3)"),
+            Some(false) => no(format!(
+                "the server does not accept WebSocket over {http}: its SETTINGS lack \
+                 ENABLE_CONNECT_PROTOCOL ({standard})"
+            )),
             Some(true) if self.session.capacity() == 0 => {
-                no("the server allows no streams on an HTTP/2 connection")
+                no(format!("the server allows no streams on an {http} connection"))
             }
             Some(true) => {
                 self.settled = true;
@@ -300,7 +319,7 @@ impl Trunk {
 
     /// Takes streams that ended without a complete response.
     pub(crate) fn take_gone(&mut self, take: &mut dyn FnMut((Slot, TunnelInput<'_>))) {
-        while let Some(Gone { place, refused, by_peer, .. }) = self.session.take_gone() {
+        while let Some(GoneTunnel { place, refused, by_peer }) = self.session.take_gone() {
             let class = match (refused, by_peer) {
                 (true, _) => FailureClass::StreamRefused,
                 (false, true) => FailureClass::StreamReset,
@@ -312,30 +331,34 @@ impl Trunk {
         }
     }
 
+    /// Abandons the tunnels whose data the server does not want. Must be called after all received
+    /// bytes were processed, since the end of its own data may have arrived with that.
+    pub(crate) fn take_stopped(&mut self, take: &mut dyn FnMut((Slot, TunnelInput<'_>))) {
+        while let Some(id) = self.session.take_stopped() {
+            let Some(place) = self.place(id) else { continue };
+            self.session.withdraw(place, &mut self.held);
+            if let Some(slot) = self.members.remove(place).and_then(|member| member.slot) {
+                take((slot, TunnelInput::Gone(FailureClass::StreamReset)));
+            }
+        }
+    }
+
     fn take_part(
         &mut self,
-        part: &Part,
+        part: &CarriedPart,
         input: &[u8],
         take: &mut dyn FnMut((Slot, TunnelInput<'_>)),
     ) {
         let Some(member) = self.members.get_mut(part.place) else { return };
         let TrunkMember { id, slot, answered } = *member;
-        let status = match part.done {
-            true => self.session.facts().status,
-            false => self.session.partial(part.place).map_or(0, |facts| facts.status),
-        };
-        member.answered |= status != 0;
+        member.answered |= self.session.status(part) != 0;
         let begins = member.answered && !answered;
         if part.done {
             self.members.remove(part.place);
         }
         let Some(slot) = slot else { return };
         if begins {
-            let head = match part.done {
-                true => self.session.head(),
-                false => self.session.head_of(part.place),
-            };
-            take((slot, TunnelInput::Head(head)));
+            take((slot, TunnelInput::Head(self.session.head(part))));
         }
         if !part.body.is_empty() {
             take((slot, TunnelInput::Bytes(&input[part.body.clone()])));

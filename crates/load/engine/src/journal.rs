@@ -18,12 +18,23 @@ use sample::{
 };
 use stats::lives::ConnectionLife;
 use stats::{
-    FailedResponse, FailedResponses, ReconnectTally, Recorder, Snapshot, StreamEnd, StreamMarks,
+    Connections, FailedResponse, FailedResponses, ReconnectTally, Recorder, Snapshot, StreamEnd,
+    StreamMarks,
 };
 use units::Nanos;
 
 /// Records are passed on when this many exist.
 const LOG_BATCH: usize = 4096;
+
+/// Adds the facts of a QUIC connection.
+fn count_quic(sum: &mut Connections, end: QuicEnd) {
+    let QuicEnd { facts, migration, early, tls, why } = end;
+    sum.http3.quic.merge(&facts);
+    sum.http3.migration.merge(&migration);
+    sum.early.merge(&early);
+    why.iter().for_each(|why| sum.http3.add_violation(why, 1));
+    tls.into_iter().for_each(|tls| *sum.tls.entry(tls).or_default() += 1);
+}
 
 /// A failed response that becomes a sample.
 #[derive(Debug)]
@@ -359,6 +370,9 @@ impl Journal {
             ProtocolFacts::Http2(facts) => sum.http2.merge(&facts),
             ProtocolFacts::WebSocket { mut news, end, input_at } => {
                 news.counts.carriers += io.carriers();
+                if let Some(end) = io.quic(slot) {
+                    count_quic(sum, end);
+                }
                 self.messages(&news, now);
                 if let Some(SocketEnd { close, violation }) = end {
                     if matches!(close, SocketClose::Server(_) | SocketClose::Lost) {
@@ -367,12 +381,9 @@ impl Journal {
                     self.recorder.now.messages.end(close, violation);
                 }
             }
-            ProtocolFacts::Http3(mut facts) => {
-                if let Some(QuicEnd { facts: below, migration, early, tls, why }) = io.quic(slot) {
-                    (facts.quic, facts.migration) = (below, migration);
-                    sum.early.merge(&early);
-                    why.iter().for_each(|why| facts.add_violation(why, 1));
-                    tls.into_iter().for_each(|tls| *sum.tls.entry(tls).or_default() += 1);
+            ProtocolFacts::Http3(facts) => {
+                if let Some(end) = io.quic(slot) {
+                    count_quic(sum, end);
                 }
                 sum.http3.merge(&facts);
             }

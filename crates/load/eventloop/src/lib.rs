@@ -25,6 +25,9 @@ pub enum Network {
     /// QUIC over kernel datagram sockets.
     #[cfg(feature = "quic")]
     Quic(Box<quic::Quic<Reactor>>),
+    /// WebSockets as streams of HTTP/3 connections.
+    #[cfg(feature = "quic")]
+    QuicTunnels(Box<tunnel::Tunnels<quic::Quic<Reactor>>>),
 }
 
 impl Network {
@@ -37,6 +40,8 @@ impl Network {
             Network::Tunnels(io) => io,
             #[cfg(feature = "quic")]
             Network::Quic(io) => io,
+            #[cfg(feature = "quic")]
+            Network::QuicTunnels(io) => io,
         }
     }
 }
@@ -86,6 +91,11 @@ fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
         }
         #[cfg(feature = "quic")]
         Network::Quic(mut io) => drive(worker, &mut *io, link),
+        #[cfg(feature = "quic")]
+        Network::QuicTunnels(_) => {
+            let mut io = network.boxed();
+            drive(worker, &mut &mut *io, link);
+        }
     }
 }
 

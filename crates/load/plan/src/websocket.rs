@@ -147,14 +147,15 @@ impl Plan {
         self.is_websocket() && self.websocket.message.is_none() && self.websocket.ping.is_some()
     }
 
-    /// Returns whether its WebSockets are streams of HTTP/2 connections (RFC 8441). Those of
-    /// scripts are not.
+    /// Returns whether its WebSockets are streams of connections of HTTP/2 (RFC 8441) or HTTP/3 (RFC
+    /// 9220). Those of scripts are not.
     pub fn tunnels_websockets(&self) -> bool {
         let by_steps = || self.journeys.as_ref().is_some_and(|journeys| journeys.has_sockets());
-        self.request.version == HttpVersion::Http2 && (self.is_websocket() || by_steps())
+        let has_streams = matches!(self.request.version, HttpVersion::Http2 | HttpVersion::Http3);
+        has_streams && (self.is_websocket() || by_steps())
     }
 
-    /// Returns the maximum number of WebSockets on one HTTP/2 connection.
+    /// Returns the maximum number of WebSockets on one connection.
     pub fn websockets_per_connection(&self) -> u32 {
         self.websocket.per_connection.unwrap_or(PER_CONNECTION_DEFAULT)
     }

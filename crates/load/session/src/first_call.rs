@@ -213,6 +213,9 @@ fn over_connections_of(
     Ok(match ConnectionKind::of(plan, tls) {
         ConnectionKind::Quic(carrier) => drive(machine, &mut carrier.over(io)),
         ConnectionKind::Shared(shared) => drive(machine, &mut shared.over(io)),
+        ConnectionKind::SharedQuic(shared, carrier) => {
+            drive(machine, &mut shared.over(carrier.over(io)))
+        }
         ConnectionKind::Tcp | ConnectionKind::SlowReads(_) => drive(machine, &mut io),
     })
 }

@@ -23,7 +23,6 @@ mod load;
 mod measure;
 mod negotiate;
 mod network;
-mod over_http2;
 #[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
 pub mod over_quic;
 mod own_stack;
@@ -38,6 +37,7 @@ mod scripts;
 mod servers;
 mod session;
 mod settled;
+mod shared_connections;
 pub mod shell;
 pub mod signals;
 mod sockets;

@@ -1,10 +1,10 @@
 //! The network that the connections of a run use.
 
 use crate::judge::Judge;
-use crate::over_http2::SharedConnections;
 use crate::over_quic::{self, Carrier};
 use crate::own_stack;
 use crate::path::EmulatedPath;
+use crate::shared_connections::SharedConnections;
 use crate::sockets::SocketLoop;
 use crate::sut::SutTarget;
 use crate::watcher::Watcher;
@@ -41,6 +41,8 @@ pub(crate) enum ConnectionKind {
     Quic(Carrier),
     /// WebSockets share connections of HTTP/2.
     Shared(SharedConnections),
+    /// WebSockets share connections of HTTP/3.
+    SharedQuic(SharedConnections, Carrier),
     /// Each reads this many bytes per second.
     SlowReads(u32),
 }
@@ -49,7 +51,8 @@ impl ConnectionKind {
     pub(crate) fn of(plan: &Plan, tls: Option<&net::tls::Client>) -> ConnectionKind {
         let carrier = tls.and_then(|client| over_quic::carrier(plan, client));
         match (carrier, SharedConnections::of(plan, tls), plan.websocket.read_rate) {
-            (Some(carrier), ..) => ConnectionKind::Quic(carrier),
+            (Some(carrier), Some(shared), _) => ConnectionKind::SharedQuic(shared, carrier),
+            (Some(carrier), None, _) => ConnectionKind::Quic(carrier),
             (None, Some(shared), _) => ConnectionKind::Shared(shared),
             (None, None, Some(rate)) if plan.is_websocket() => ConnectionKind::SlowReads(rate),
             (None, None, _) => ConnectionKind::Tcp,
@@ -172,6 +175,9 @@ impl Network {
         Ok(match (kind, sockets) {
             (ConnectionKind::Quic(carrier), _) => {
                 over_quic::network(carrier.over(Reactor::new(spin)?))
+            }
+            (ConnectionKind::SharedQuic(shared, carrier), _) => {
+                over_quic::shared_network(shared.over(carrier.over(Reactor::new(spin)?)))
             }
             (ConnectionKind::Shared(shared), _) => {
                 WorkerNetwork::Tunnels(Box::new(shared.over(Reactor::new(spin)?)))

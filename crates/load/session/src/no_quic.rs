@@ -19,6 +19,11 @@ pub fn network(io: Quic) -> eventloop::Network {
     eventloop::Network::Sockets(io)
 }
 
+/// Not called in this build.
+pub fn shared_network(io: tunnel::Tunnels<Quic>) -> eventloop::Network {
+    eventloop::Network::Tunnels(Box::new(io))
+}
+
 impl Carrier {
     pub fn of_factory(_factory: &net::tls::Factory) -> Option<Carrier> {
         None

@@ -27,6 +27,7 @@ pub fn carrier(plan: &Plan, client: &net::tls::Client) -> Option<Carrier> {
         stream_window: plan.http2.stream_window,
         connection_window: plan.http2.connection_window,
         search_mtu: may_upload(plan),
+        keeps_alive: plan.tunnels_websockets(),
     };
     let spoken = plan.request.version == HttpVersion::Http3;
     let moves = plan.connection.migrate.map(|when| match when {
@@ -43,7 +44,8 @@ pub fn carrier(plan: &Plan, client: &net::tls::Client) -> Option<Carrier> {
 fn may_upload(plan: &Plan) -> bool {
     let of_targets =
         plan.targets.iter().any(|target| target.body.is_some() || target.raw.is_some());
-    plan.request.body.is_some() || of_targets || plan.journeys.is_some() || plan.script.is_some()
+    let journeys = plan.journeys.is_some() || plan.script.is_some();
+    plan.request.body.is_some() || of_targets || journeys || plan.is_websocket()
 }
 
 /// QUIC sockets over the kernel's.
@@ -52,6 +54,11 @@ pub type Quic = ::quic::Quic<Reactor>;
 /// Returns the network of a load.
 pub fn network(io: Quic) -> eventloop::Network {
     eventloop::Network::Quic(Box::new(io))
+}
+
+/// Returns the network of a load whose WebSockets share connections.
+pub fn shared_network(io: tunnel::Tunnels<Quic>) -> eventloop::Network {
+    eventloop::Network::QuicTunnels(Box::new(io))
 }
 
 impl Carrier {
@@ -86,5 +93,5 @@ impl Carrier {
 fn wide() -> Limits {
     let http2::SessionSettings { stream_window, connection_window, .. } =
         http2::SessionSettings::default();
-    Limits { stream_window, connection_window, search_mtu: false }
+    Limits { stream_window, connection_window, search_mtu: false, keeps_alive: false }
 }

@@ -151,13 +151,15 @@ impl Session {
     }
 
     /// # Errors
-    /// The server accepts no WebSocket over HTTP/2.
+    /// The server accepts no WebSocket over the requested version.
     fn check_tunnels(&self, found: &PlainCall) -> Result<(), Failure> {
         let refused = found.call.failure.as_ref();
         let refused = refused.filter(|(class, _)| *class == FailureClass::UpgradeRefused);
         match refused.filter(|_| found.unreachable && self.base.tunnels_websockets()) {
             Some((_, why)) => {
-                Err(Failure::usage(format!("{}: {why}; drop --http 2 to use HTTP/1.1", self.name)))
+                let number = if self.base.request.version == HttpVersion::Http3 { 3 } else { 2 };
+                let fix = format!("drop --http {number} to use HTTP/1.1");
+                Err(Failure::usage(format!("{}: {why}; {fix}", self.name)))
             }
             None => Ok(()),
         }

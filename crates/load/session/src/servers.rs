@@ -158,20 +158,31 @@ fn endpoint_to(plan: &Plan, url: &Url, key: String, peers: Vec<Peer>) -> Result<
         _ => None,
     };
     let name = plan.tls.server_name.clone().unwrap_or_else(|| host.to_owned());
-    if plan.request.version == HttpVersion::Http3 && secure {
-        return Ok(over_udp(key, &peers, &name));
+    let is_socket = plan::is_websocket_url(url);
+    let shared = is_socket && plan.tunnels_websockets();
+    // a script opens WebSockets by an upgrade of HTTP/1.1
+    let is_upgraded = is_socket && !shared;
+    if plan.request.version == HttpVersion::Http3 && secure && !is_upgraded {
+        let endpoint = over_udp(key, &peers, &name);
+        return Ok(if shared { sharing(endpoint, None) } else { endpoint });
     }
     let tls_name = secure.then_some(name);
-    if plan.tunnels_websockets() && plan::is_websocket_url(url) {
-        return Ok(over_http2(key, peers, tls_name.as_ref()));
+    if shared && plan.request.version == HttpVersion::Http3 {
+        bail!("{url} cannot be reached over HTTP/3, which always uses TLS; write wss://");
+    }
+    if shared {
+        let endpoint = Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false };
+        return Ok(sharing(endpoint, tls_name.as_ref()));
     }
     Ok(Endpoint { key, peers, tls_name, tunnel, absolute: via.is_some() && !secure })
 }
 
-/// Returns the endpoint of WebSockets that share HTTP/2 connections, which use TLS themselves.
-fn over_http2(key: String, peers: Vec<Peer>, name: Option<&String>) -> Endpoint {
-    let peers = peers.into_iter().map(|to| Peer::Tunnel { to: Box::new(to), name: name.cloned() });
-    Endpoint { key, peers: peers.collect(), tls_name: None, tunnel: None, absolute: false }
+/// Returns the endpoint of WebSockets that share connections to these peers. The connections use
+/// TLS themselves, with the server's name.
+fn sharing(endpoint: Endpoint, name: Option<&String>) -> Endpoint {
+    let shared = |to| Peer::Tunnel { to: Box::new(to), name: name.cloned() };
+    let peers = endpoint.peers.into_iter().map(shared).collect();
+    Endpoint { peers, ..endpoint }
 }
 
 /// Returns the endpoint of an HTTP/3 server: QUIC has its own TLS.

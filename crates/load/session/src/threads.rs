@@ -226,7 +226,8 @@ impl WorkerThreads<'_> {
         let tls = self.tls.cloned();
         let network = self.network.clone();
         // QUIC connections are never held alongside a load
-        let sockets_of_tcp = !matches!(kind, ConnectionKind::Quic(_)) || network.own().is_some();
+        let over_quic = matches!(kind, ConnectionKind::Quic(_) | ConnectionKind::SharedQuic(..));
+        let sockets_of_tcp = !over_quic || network.own().is_some();
         let held = loads
             .first()
             .filter(|_| sockets_of_tcp)

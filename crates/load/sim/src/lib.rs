@@ -11,6 +11,7 @@ mod canned_streams;
 pub mod grpc;
 pub mod http2;
 pub mod quic;
+mod quic_sockets;
 mod run;
 pub mod s_client;
 mod servers;

@@ -2,6 +2,7 @@
 //! request according to a queueing model. The worker, the HTTP/3 session and the client side of
 //! QUIC are those of production; the server side is quinn-proto.
 
+use crate::quic_sockets::{EchoStream, HEAD};
 use crate::run::{Bench, Simulated};
 use crate::servers::Queue;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
@@ -23,13 +24,11 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tunnel::{TunnelTerms, Tunnels};
 use units::Nanos;
 
 /// The name in the certificate of the simulated server.
 const NAME: &str = "sim.example";
-
-/// `:status: 200` by its index in the static table (RFC 9204 appendix A), as a HEADERS frame.
-const HEAD: [u8; 5] = [1, 3, 0, 0, 0xd9];
 
 /// `:status: 425`, encoded in the same way.
 const TOO_EARLY: [u8; 6] = [1, 4, 0, 0, 0xff, 0x07];
@@ -99,9 +98,20 @@ pub struct QuicWorld {
     pub control: fn(u64) -> Vec<u8>,
     /// Delay of the rest of that stream after its first byte.
     pub control_after: Nanos,
+    /// Requests are for WebSockets, which echo; extended CONNECT is among the settings.
+    pub echoes: bool,
 }
 
+/// The control stream of a server that accepts extended CONNECT.
+const CONNECT_CONTROL: [u8; 5] = [0, 4, 2, 8, 1];
+
 impl QuicWorld {
+    /// Creates a server of WebSockets that echo.
+    pub fn echoing() -> QuicWorld {
+        let queue = Queue::new(0, crate::Service::Fixed(Nanos::ZERO), 1);
+        QuicWorld { echoes: true, control: |_| CONNECT_CONTROL.to_vec(), ..QuicWorld::new(queue) }
+    }
+
     pub fn new(queue: Queue) -> QuicWorld {
         QuicWorld {
             queue,
@@ -118,6 +128,7 @@ impl QuicWorld {
             ignored: IgnoredInput::default(),
             control: |_| CONTROL.to_vec(),
             control_after: Nanos::ZERO,
+            echoes: false,
         }
     }
 }
@@ -159,9 +170,21 @@ pub fn execute_quic(plan: Plan, world: QuicWorld, origin: Instant) -> QuicOutcom
         plan::Migrate::Every(span) => Moves::Every(span),
         plan::Migrate::Calls(count) => Moves::Requests(count),
     });
-    let mut io = Quic::new(network, origin, client, &Limits::default(), seed).moving(moves);
+    let shares = setup.plan.tunnels_websockets();
+    let limits = Limits { keeps_alive: shares, ..Limits::default() };
+    let mut io = Quic::new(network, origin, client, &limits, seed).moving(moves);
     let mut bench = Bench::new(&setup);
-    drive(&mut Worker::new(setup, 0, None), &mut io, &mut bench);
+    if shares {
+        let terms = TunnelTerms {
+            settings: engine::http2_settings(&setup.plan),
+            per_connection: setup.plan.websockets_per_connection(),
+            tls: None,
+        };
+        let mut tunnels = Tunnels::new(&mut io, terms);
+        drive(&mut Worker::new(setup, 0, None), &mut tunnels, &mut bench);
+    } else {
+        drive(&mut Worker::new(setup, 0, None), &mut io, &mut bench);
+    }
     let network = io.inner();
     let (ended_at, datagrams) = (network.now - start, network.sent);
     let heard = std::mem::take(&mut network.host.heard);
@@ -237,7 +260,11 @@ fn places(plan: &Plan) -> Vec<Place> {
         let key = endpoint_key(&target.url);
         if places.iter().all(|place| place.key != key) {
             let address = SERVER.parse().expect("an address");
-            let peers = vec![Peer::Quic { address, name: NAME.to_owned() }];
+            let peer = Peer::Quic { address, name: NAME.to_owned() };
+            let peers = match plan.tunnels_websockets() {
+                true => vec![Peer::Tunnel { to: Box::new(peer), name: None }],
+                false => vec![peer],
+            };
             places.push(Place { key, peers, tls_name: None, tunnel: None, absolute: false });
         }
     }
@@ -515,6 +542,7 @@ struct Host {
     requests: u64,
     connections: u64,
     control: fn(u64) -> Vec<u8>,
+    echoes: bool,
     /// Received data, by stream: number and bytes.
     heard: Vec<(u64, Vec<u8>)>,
     /// Codes with which clients closed.
@@ -532,6 +560,8 @@ struct Guest {
     /// Remaining first bytes of the control stream, and when they follow.
     begin: Vec<u8>,
     control_due: Option<Nanos>,
+    /// WebSockets on streams, if the server has them.
+    sockets: Option<BTreeMap<StreamId, EchoStream>>,
 }
 
 impl Host {
@@ -554,6 +584,7 @@ impl Host {
             requests: 0,
             connections: 0,
             control: world.control,
+            echoes: world.echoes,
             heard: Vec::new(),
             closed: Vec::new(),
             aside: Vec::new(),
@@ -594,7 +625,9 @@ impl Host {
                 let begin = (self.control)(self.connections);
                 self.connections += 1;
                 let (control, control_due) = (None, None);
-                let guest = Guest { connection, rows, calls: 0, control, begin, control_due };
+                let sockets = self.echoes.then(BTreeMap::new);
+                let guest =
+                    Guest { connection, rows, calls: 0, control, begin, control_due, sockets };
                 self.guests.insert(handle, guest);
             }
             Some(DatagramEvent::Response(transmit)) => {
@@ -739,6 +772,7 @@ impl Guest {
 
     fn read(&mut self, id: StreamId, heard: &mut [(u64, Vec<u8>)]) -> Option<u64> {
         let row = *self.rows.get(&id)?;
+        let before = heard[row].1.len();
         let mut stream = self.connection.recv_stream(id);
         let mut chunks = stream.read(true).ok()?;
         let ended = loop {
@@ -749,7 +783,23 @@ impl Guest {
             }
         };
         let _goes_out_with_the_next = chunks.finalize().should_transmit();
+        if id.dir() == Dir::Bi && self.sockets.is_some() {
+            self.echo(id, &heard[row].1[before..], ended);
+            return None;
+        }
         (ended && id.dir() == Dir::Bi).then(|| number_of(id))
+    }
+
+    /// Answers on a WebSocket, and ends its stream after the closing handshake or with the client.
+    fn echo(&mut self, id: StreamId, bytes: &[u8], ended: bool) {
+        let Some(sockets) = &mut self.sockets else { return };
+        let socket = sockets.entry(id).or_insert_with(EchoStream::new);
+        let reply = socket.receive(bytes);
+        let over = socket.is_closed() || ended;
+        self.say(id, &reply);
+        if over {
+            self.connection.send_stream(id).finish().ok();
+        }
     }
 
     fn say(&mut self, id: StreamId, bytes: &[u8]) {

@@ -31,5 +31,7 @@ mod streams;
 mod urls;
 mod verify;
 mod websocket;
+#[cfg(feature = "h3")]
+mod websocket_http3;
 mod workload;
 mod xdp;

@@ -5,11 +5,11 @@ use serde_json::Value;
 use std::io::{Read, Write};
 use websocket::handshake::read_request;
 
-fn messages(args: &[&str], codes: &[i32]) -> Value {
+pub(super) fn messages(args: &[&str], codes: &[i32]) -> Value {
     measured(args, codes)["messages"].clone()
 }
 
-fn count(record: &Value, key: &str) -> u64 {
+pub(super) fn count(record: &Value, key: &str) -> u64 {
     record[key].as_u64().unwrap_or_else(|| panic!("{key} in {record:#}"))
 }
 
@@ -104,7 +104,7 @@ fn members_of_rooms_receive_published_messages() {
 #[test]
 fn unsupported_options_are_refused_by_name() {
     for (args, named) in [
-        (&["ws://h/", "--http", "3"][..], "--http"),
+        (&["ws://h/", "--http", "1.0"][..], "--http 2 or 3"),
         (&["ws://h/", "--http", "2", "--streams", "5"], "--ws-per-connection"),
         (&["ws://h/", "--ws-per-connection", "5"], "--http 2"),
         (&["ws://h/", "--http", "2", "--idle", "5"], "--idle"),
@@ -213,6 +213,10 @@ fn slow_readers_hold_a_server_back() {
 
 /// Users that log in, then talk on a WebSocket; `more`: further tables.
 fn talkers(name: &str, site: &Site, more: &str) -> String {
+    talkers_at(name, &site.url("/"), more)
+}
+
+pub(super) fn talkers_at(name: &str, url: &str, more: &str) -> String {
     let path =
         std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("talkers-{name}.toml"));
     let journey = |name: &str, delay: &str| {
@@ -228,7 +232,7 @@ fn talkers(name: &str, site: &Site, more: &str) -> String {
         )
     };
     let both = [journey("first", "2ms"), journey("second", "1ms")].concat();
-    let text = format!("version = 1\nurl = '{}'\n{more}{both}", site.url("/"));
+    let text = format!("version = 1\nurl = '{url}'\n{more}{both}");
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
 }

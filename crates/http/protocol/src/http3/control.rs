@@ -35,6 +35,8 @@ pub(crate) struct Control {
     reader: FrameReader,
     payload: Vec<u8>,
     settled: bool,
+    /// Whether the server accepts extended CONNECT; `None` before its SETTINGS are complete.
+    connects: Option<bool>,
     /// The first stream that the server will not process, from its last GOAWAY.
     limit: Option<u64>,
     goaways: u64,
@@ -53,6 +55,12 @@ impl Control {
     /// going away.
     pub(crate) fn limit(&self) -> Option<u64> {
         self.limit
+    }
+
+    /// Returns whether the server accepts extended CONNECT (RFC 9220 section 3); `None` before its
+    /// SETTINGS.
+    pub(crate) fn accepts_tunnels(&self) -> Option<bool> {
+        self.connects
     }
 
     /// Returns the number of GOAWAY frames so far and resets it.
@@ -149,7 +157,7 @@ impl Control {
         if self.reader.pass(count) {
             let payload = std::mem::take(&mut self.payload);
             match kind {
-                SETTINGS => check_settings(&payload)?,
+                SETTINGS => self.connects = Some(check_settings(&payload)?),
                 GOAWAY => self.go_away(&payload)?,
                 _ => {}
             }
@@ -205,16 +213,21 @@ impl Control {
     }
 }
 
-/// Checks that no settings of HTTP/2 occur, and none twice (RFC 9114 section 7.2.4).
-fn check_settings(payload: &[u8]) -> Result<(), Violation> {
+/// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 9220 section 5).
+const ENABLE_CONNECT_PROTOCOL: u64 = 0x8;
+
+/// Checks that no settings of HTTP/2 occur, and none twice (RFC 9114 section 7.2.4). Returns
+/// whether they permit extended CONNECT.
+fn check_settings(payload: &[u8]) -> Result<bool, Violation> {
     let broken = |code, what| Err(Violation::new(code, what, "RFC 9114 section 7.2.4"));
     let mut rest = payload;
     let mut seen = Vec::new();
+    let mut connects = false;
     while !rest.is_empty() {
         let Some((id, first)) = varint::get(rest) else {
             return broken(FRAME_ERROR, "SETTINGS that end within a number");
         };
-        let Some((_, second)) = varint::get(&rest[first..]) else {
+        let Some((value, second)) = varint::get(&rest[first..]) else {
             return broken(FRAME_ERROR, "SETTINGS that end within a number");
         };
         if matches!(id, 0x2..=0x5) || seen.contains(&id) {
@@ -223,10 +236,11 @@ fn check_settings(payload: &[u8]) -> Result<(), Violation> {
         if seen.len() == SETTINGS_MAX {
             return broken(EXCESSIVE_LOAD, "too many settings");
         }
+        connects |= id == ENABLE_CONNECT_PROTOCOL && value == 1;
         seen.push(id);
         rest = &rest[first + second..];
     }
-    Ok(())
+    Ok(connects)
 }
 
 /// Maximum number of settings of one frame.

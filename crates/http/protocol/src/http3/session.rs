@@ -2,7 +2,7 @@
 
 use crate::http3::code::{NO_ERROR, REQUEST_CANCELLED, REQUEST_REJECTED, STREAM_CREATION_ERROR};
 use crate::http3::control::{CONTROL, Control};
-use crate::http3::frame::{self, SETTINGS};
+use crate::http3::frame::{self, DATA, SETTINGS};
 use crate::http3::qpack::SectionDecoder;
 use crate::http3::request::Coded;
 use crate::http3::stream::{Stream, StreamFacts, Stretch, Trouble};
@@ -45,6 +45,8 @@ pub struct Session {
     opened: Vec<u64>,
     /// Streams for which the peer's credit released more data.
     went: Vec<u64>,
+    /// Tunnels whose data the peer does not want.
+    stopped: Vec<u64>,
     facts: Http3Facts,
 }
 
@@ -107,6 +109,7 @@ impl Session {
             gone: VecDeque::new(),
             opened: Vec::new(),
             went: Vec::new(),
+            stopped: Vec::new(),
             facts: Http3Facts::default(),
         }
     }
@@ -131,6 +134,17 @@ impl Session {
     /// Sends a request on a new stream, which becomes the last outstanding one. `cookie`: the value
     /// of an additional Cookie field.
     pub fn ask(&mut self, request: &Coded, cookie: Option<&str>, out: &mut Vec<u8>) {
+        self.open_stream(request, cookie, true, out);
+    }
+
+    /// Sends a request on a new stream and returns its id. `last`: nothing follows it.
+    fn open_stream(
+        &mut self,
+        request: &Coded,
+        cookie: Option<&str>,
+        last: bool,
+        out: &mut Vec<u8>,
+    ) -> u64 {
         let id = self.next_id;
         self.next_id += STEP;
         // the head is written with its length at the end: it is rendered in place
@@ -139,7 +153,7 @@ impl Session {
         out.extend_from_slice(&[0; streams::HEAD]);
         let (plain, coded) = request.put(cookie, out);
         let length = (out.len() - start - streams::HEAD) as u32;
-        let head = Head { kind: PieceKind::Data, last: true, length, stream: id };
+        let head = Head { kind: PieceKind::Data, last, length, stream: id };
         out[start..start + streams::HEAD].copy_from_slice(&head.to_bytes());
         let mut stream = self.spare.pop().unwrap_or_default();
         stream.renew(id, request.headless);
@@ -148,6 +162,63 @@ impl Session {
         self.facts.fields_sent += plain;
         self.facts.coded_sent += coded;
         self.facts.streams_peak = self.facts.streams_peak.max(self.streams.len() as u64);
+        id
+    }
+
+    /// Opens a tunnel by an extended CONNECT (RFC 9220) and returns the id of its stream, which
+    /// becomes the last outstanding one. The stream leaves by [`Session::take_gone`] once both
+    /// sides have ended.
+    pub fn open_tunnel(&mut self, request: &Coded, out: &mut Vec<u8>) -> u64 {
+        let id = self.open_stream(request, None, false, out);
+        if let Some(stream) = self.streams.back_mut() {
+            stream.tunnel.is_asked = true;
+        }
+        id
+    }
+
+    /// Sends bytes of a tunnel, shorter than [`streams::PIECE_MAX`].
+    pub fn push(&mut self, id: u64, bytes: &[u8], out: &mut Vec<u8>) {
+        let mut frame = Vec::with_capacity(2 * varint::BYTES_MAX);
+        frame::put_head(&mut frame, DATA, bytes.len() as u64);
+        let length = (frame.len() + bytes.len()) as u32;
+        let head = Head { kind: PieceKind::Data, last: false, length, stream: id };
+        out.extend_from_slice(&head.to_bytes());
+        out.extend_from_slice(&frame);
+        out.extend_from_slice(bytes);
+    }
+
+    /// Ends our side of a tunnel.
+    pub fn end_tunnel(&mut self, id: u64, out: &mut Vec<u8>) {
+        let Some(place) = self.place(id) else { return };
+        let tunnel = &mut self.streams[place].tunnel;
+        if !std::mem::replace(&mut tunnel.ended, true) {
+            let peer_ended = tunnel.peer_ended;
+            streams::put_data(out, id, &[], true);
+            if peer_ended {
+                self.gone.push_back((id, NO_ERROR, Parting::ByPeer));
+            }
+        }
+    }
+
+    /// Returns whether the server accepts extended CONNECT; `None` before its SETTINGS.
+    pub fn accepts_tunnels(&self) -> Option<bool> {
+        self.control.accepts_tunnels()
+    }
+
+    /// Returns whether the server has ended its side of a tunnel.
+    pub fn is_ended_by_peer(&self, id: u64) -> bool {
+        self.place(id).is_some_and(|place| self.streams[place].tunnel.peer_ended)
+    }
+
+    /// Takes the id of an open tunnel whose data the server does not want.
+    pub fn take_stopped(&mut self) -> Option<u64> {
+        self.stopped.pop()
+    }
+
+    /// Returns the number of streams that the server permitted initially; `None` before the
+    /// handshake is complete.
+    pub fn streams_max(&self) -> Option<u64> {
+        self.facts.streams_max
     }
 
     /// Processes input of at most one frame. Then [`Session::take_gone`] and [`Session::take_part`]
@@ -235,9 +306,12 @@ impl Session {
         let Some(place) = self.place(id) else { return Ok(()) };
         match self.streams[place].end() {
             Ok(()) => {
+                let tunnel = &mut self.streams[place].tunnel;
+                tunnel.peer_ended = true;
+                let done = !tunnel.is_asked || tunnel.ended;
                 let body =
                     self.part.take().filter(|(of, ..)| *of == id).map_or(0..0, |part| part.1);
-                self.part = Some((id, body, true));
+                self.part = Some((id, body, done));
                 Ok(())
             }
             Err(Trouble::Connection(violation)) => Err(violation),
@@ -292,8 +366,12 @@ impl Session {
             PieceKind::Stop => {
                 // the response may still arrive; a server that rejects the request resets the
                 // stream too
-                if code != NO_ERROR && self.place(id).is_some() {
+                let Some(place) = self.place(id) else { return Ok(()) };
+                if code != NO_ERROR {
                     *self.facts.resets.entry(code).or_default() += 1;
+                }
+                if self.streams[place].is_open_tunnel() {
+                    self.stopped.push(id);
                 }
             }
             PieceKind::Data

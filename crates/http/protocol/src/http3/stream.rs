@@ -53,6 +53,17 @@ pub(crate) struct Stream {
     announced: Option<u64>,
     /// True if the response has no content, whatever it announces.
     headless: bool,
+    pub(crate) tunnel: Tunnel,
+}
+
+/// State of a stream whose request was an extended CONNECT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tunnel {
+    /// The request was one.
+    pub(crate) is_asked: bool,
+    /// Our side has ended; the server's side has.
+    pub(crate) ended: bool,
+    pub(crate) peer_ended: bool,
 }
 
 /// Kind of a part of a stream.
@@ -143,6 +154,10 @@ impl Stream {
                 return unexpected("content before the fields of the response");
             }
             DATA | HEADERS if self.has_trailers => return unexpected("a frame after trailers"),
+            HEADERS if self.is_open_tunnel() => {
+                let what = "fields on a stream that is a tunnel";
+                return Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 4.4"));
+            }
             HEADERS => {
                 if length > u64::from(settings.section_max) {
                     return Err(Trouble::Stream(EXCESSIVE_LOAD));
@@ -275,12 +290,17 @@ impl Stream {
             return Err(Trouble::connection(FRAME_ERROR, what, "RFC 9114 section 7.1"));
         }
         // RFC 9110 section 6.4.1: responses without content, whatever their length field
-        let bare = self.headless || matches!(self.facts.status, 204 | 304);
+        let bare = self.headless || matches!(self.facts.status, 204 | 304) || self.is_open_tunnel();
         let short = self.announced.is_some_and(|length| length != self.facts.body_bytes) && !bare;
         if !self.has_head || short {
             return Err(Trouble::Stream(MESSAGE_ERROR));
         }
         Ok(())
+    }
+
+    /// Returns whether the server has accepted the extended CONNECT.
+    pub(crate) fn is_open_tunnel(&self) -> bool {
+        self.tunnel.is_asked && (200..300).contains(&self.facts.status)
     }
 
     /// Returns whether part of its response was received.

@@ -94,6 +94,34 @@ fn describe(session: &mut Session, input: &[u8]) -> Vec<String> {
 }
 
 #[test]
+fn a_tunnel_ends_when_both_sides_have_ended() {
+    let mut session = session(0);
+    assert_eq!(session.accepts_tunnels(), None);
+    let settings = [vec![0], framed(frame::SETTINGS, &[6, 9, 8, 1])].concat();
+    assert!(describe(&mut session, &piece(CONTROL, &settings, false)).is_empty());
+    assert_eq!(session.accepts_tunnels(), Some(true));
+    let mut out = Vec::new();
+    let ids = [0, 1].map(|_| session.open_tunnel(&get(), &mut out));
+    assert_eq!((ids, session.outstanding()), ([0, 4], 2));
+    // the server first, in the piece of its last bytes
+    let lines = describe(&mut session, &piece(0, &[ok(), data(b"bye")].concat(), true));
+    assert_eq!(lines, ["0 \"bye\""]);
+    assert!(session.is_ended_by_peer(0) && session.outstanding() == 2);
+    out.clear();
+    session.end_tunnel(0, &mut out);
+    session.end_tunnel(0, &mut out);
+    assert_eq!(out, piece(0, &[], true));
+    assert!(session.take_gone().is_some() && session.outstanding() == 1);
+    // our side first
+    out.clear();
+    session.push(4, b"hi", &mut out);
+    session.end_tunnel(4, &mut out);
+    assert_eq!(out, [piece(4, &data(b"hi"), false), piece(4, &[], true)].concat());
+    let lines = describe(&mut session, &piece(4, &ok(), true));
+    assert_eq!((&lines[..], session.outstanding()), (&["0 \"\" done 200".to_owned()][..], 0));
+}
+
+#[test]
 fn a_response_is_its_fields_and_its_content() {
     let mut session = session(1);
     let fields = head(&[(":status", "404"), ("server", "x"), ("server-timing", "db;dur=5")]);

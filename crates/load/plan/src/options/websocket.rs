@@ -75,7 +75,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Bytes per second that each connection reads, at most: a slow consumer. The socket's buffers fill first; --recv-buffer makes the client's smaller", ..ROW },
     Setting { name: "ws-per-connection", value: "N", field: field!(off websocket.per_connection, COUNT),
         bounds: &[within(1.0, 1e6, "is {}; give 1 to 1000000 WebSockets on each connection")],
-        help: "Maximum number of WebSockets on one connection with --http 2, where each is a stream (RFC 8441); fewer if the server allows fewer streams [default: 100]", ..ROW },
+        help: "Maximum number of WebSockets on one connection with --http 2 or 3, where each is a stream (RFC 8441, RFC 9220); fewer if the server allows fewer streams [default: 100]", ..ROW },
     Setting { name: "ws-compress", field: field!(at websocket.compress, SWITCH),
         help: "Offer compression (permessage-deflate, RFC 7692)", ..ROW },
     Setting { name: "ws-mask", value: "RULE", choices: &["random", "zero"], field: field!(at websocket.mask, MASKS),

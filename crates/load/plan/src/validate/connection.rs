@@ -122,10 +122,11 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
 
 /// Rejects settings that QUIC does not support.
 fn check_http3(plan: &Plan, problems: &mut Problems) {
-    let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
+    let plain = plan.targets.iter().find(|target| matches!(target.url.scheme(), "http" | "ws"));
     if let Some(target) = plain {
+        let secure = if target.url.scheme() == "ws" { "wss" } else { "https" };
         let text = format!(
-            "--http 3 cannot go to {}: HTTP/3 always uses TLS; write https://, or use --http 1.1",
+            "--http 3 cannot go to {}: HTTP/3 always uses TLS; write {secure}://, or use --http 1.1",
             target.url
         );
         problems.add("--http", text);

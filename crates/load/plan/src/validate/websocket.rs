@@ -2,7 +2,7 @@
 
 use super::Problems;
 use crate::websocket::{ID_MARK, MESSAGE_MAX, ROOM_MARKS, WebSocketPlan, is_websocket_url};
-use crate::{Auth, HttpVersion, Load, MessageAnswer, Plan, Think};
+use crate::{Auth, HttpVersion, Load, MessageAnswer, Migrate, Plan, Think};
 use units::Nanos;
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
@@ -80,9 +80,10 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
     );
     for (wrong, option, text) in [
         (
-            !matches!(plan.request.version, HttpVersion::Http11 | HttpVersion::Http2),
+            !carries_websockets(plan.request.version),
             "--http",
-            "steps with connect open WebSockets over HTTP/1.1 or HTTP/2; drop --http, or give --http 2",
+            "steps with connect open WebSockets over HTTP/1.1, HTTP/2 or HTTP/3; drop --http, or give \
+             --http 2 or 3",
         ),
         (
             connection.proxy.is_some(),
@@ -244,30 +245,42 @@ fn check_load(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// Checks WebSockets that share connections of HTTP/2.
+/// Returns whether WebSockets can be opened over this version.
+fn carries_websockets(version: HttpVersion) -> bool {
+    matches!(version, HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Http3)
+}
+
+/// Checks WebSockets that share connections of HTTP/2 or HTTP/3.
 fn check_tunnels(plan: &Plan, problems: &mut Problems) {
     let (connection, tunnels) = (&plan.connection, plan.tunnels_websockets());
     for (wrong, option, text) in [
         (
             plan.websocket.per_connection.is_some() && !tunnels,
             "--ws-per-connection",
-            "--ws-per-connection needs --http 2: over HTTP/1.1, and in scripts, each WebSocket has a connection",
+            "--ws-per-connection needs --http 2 or 3: over HTTP/1.1, and in scripts, each WebSocket has a \
+             connection",
         ),
         (
             tunnels && connection.idle.is_some(),
             "--idle",
-            "--idle does not work with WebSocket over HTTP/2; drop one",
+            "--idle does not work with WebSocket over HTTP/2 or HTTP/3; drop one",
         ),
         (
             tunnels && plan.websocket.read_rate.is_some(),
             "--ws-read-rate",
-            "--ws-read-rate does not work with --http 2, where WebSockets share a connection; drop one",
+            "--ws-read-rate does not work with --http 2 or 3, where WebSockets share a connection; drop one",
         ),
         (
             tunnels && plan.tls.user_sessions,
             "--user-sessions",
-            "--user-sessions does not work with WebSocket over HTTP/2, where users share \
+            "--user-sessions does not work with WebSocket over HTTP/2 or HTTP/3, where users share \
              connections; drop one",
+        ),
+        (
+            tunnels && matches!(connection.migrate, Some(Migrate::Calls(_))),
+            "--migrate",
+            "--migrate Ncalls counts requests, and WebSockets share a connection; give an interval, as in \
+             --migrate 5s",
         ),
     ] {
         problems.add_if(wrong, option, text);
@@ -279,9 +292,9 @@ fn check_connection(plan: &Plan, problems: &mut Problems) {
     check_tunnels(plan, problems);
     for (wrong, option, text) in [
         (
-            !matches!(plan.request.version, HttpVersion::Http11 | HttpVersion::Http2),
+            !carries_websockets(plan.request.version),
             "--http",
-            "WebSocket works over HTTP/1.1 and HTTP/2; drop --http, or give --http 2",
+            "WebSocket works over HTTP/1.1, HTTP/2 and HTTP/3; drop --http, or give --http 2 or 3",
         ),
         (
             connection.proxy.is_some(),
@@ -315,7 +328,7 @@ fn check_connection(plan: &Plan, problems: &mut Problems) {
         matches!(plan.load, Load::Closed { .. }) && connection.pipeline > 1,
         "--pipeline",
         "--pipeline and --streams are options of HTTP requests; with WebSocket give --ws-rate for several \
-         messages in flight, or --ws-per-connection for several WebSockets on a connection of HTTP/2",
+         messages in flight, or --ws-per-connection for several WebSockets on a connection of HTTP/2 or HTTP/3",
     );
 }
 

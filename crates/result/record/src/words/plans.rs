@@ -64,7 +64,8 @@ fn websocket(plan: &Plan) -> String {
     );
     if plan.tunnels_websockets() {
         let most = plan.websockets_per_connection();
-        parts.push(format!("over HTTP/2 with up to {most} on a connection"));
+        let version = plan.request.version.name();
+        parts.push(format!("over {version} with up to {most} on a connection"));
     }
     if let Some(rate) = plan.websocket.read_rate {
         parts.push(format!("each reads {}/s", units::show::bytes(u64::from(rate))));

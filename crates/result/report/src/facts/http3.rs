@@ -12,6 +12,10 @@ const REASON_MAX: usize = 160;
 pub(super) fn facts(facts: &Http3Record) -> Vec<(&'static str, String)> {
     let fields = super::http2::fields(&facts.fields);
     let mut lines = vec![("HTTP/3", streams(facts)), ("", fields)];
+    if facts.streams == 0 && facts.quic.handshakes > 0 {
+        // its streams are WebSockets
+        lines.clear();
+    }
     lines.extend(frames(facts).map(|text| ("", text)));
     let violation = |(why, count): (&String, &u64)| {
         let connections = counted(*count, "connection");

@@ -104,9 +104,12 @@ fn reconnects(record: &ReconnectsRecord, times: &Hist) -> String {
 
 fn sockets(messages: &MessagesRecord) -> String {
     let mut text = format!("{} opened", show::count(messages.opened));
-    if messages.http2_connections > 0 {
-        let carriers = counted(messages.http2_connections, "connection");
-        text += &format!(" on {carriers} of HTTP/2");
+    for (version, count) in
+        [("HTTP/2", messages.http2_connections), ("HTTP/3", messages.http3_connections)]
+    {
+        if count > 0 {
+            text += &format!(" on {} of {version}", counted(count, "connection"));
+        }
     }
     if messages.compressed > 0 {
         let ratio = messages.payload_sent as f64 / messages.wire_sent.max(1) as f64;

@@ -3,7 +3,7 @@
 use super::times::TimesRecord;
 use crate::finished::per_second;
 use plan::journey::JourneyPlan;
-use plan::{MaskRule, Plan};
+use plan::{HttpVersion, MaskRule, Plan};
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,9 @@ pub struct MessagesRecord {
     /// Connections of HTTP/2 that carried them; 0 if each had its own.
     #[serde(default)]
     pub http2_connections: u64,
+    /// Connections of HTTP/3 that carried them; 0 if each had its own.
+    #[serde(default)]
+    pub http3_connections: u64,
     /// Messages sent, and whole messages received, over the whole run.
     pub sent: u64,
     pub received: u64,
@@ -185,6 +188,7 @@ impl MessagesRecord {
             MaskRule::Random => "random",
             MaskRule::Zero => "zero",
         };
+        let over_quic = plan.request.version == HttpVersion::Http3;
         let pings_are_calls = plan.holds_websockets();
         let (response, lost) = match (&plan.journeys, of_steps) {
             (Some(journeys), true) => times_of_steps(journeys, total),
@@ -195,7 +199,8 @@ impl MessagesRecord {
             mask: mask.to_owned(),
             opened: counts.opened,
             compressed: counts.compressed,
-            http2_connections: counts.carriers,
+            http2_connections: if over_quic { 0 } else { counts.carriers },
+            http3_connections: if over_quic { counts.carriers } else { 0 },
             sent: counts.sent,
             received: counts.received,
             received_per_s: per_second(messages.in_window, measurement.window),

@@ -1,6 +1,6 @@
-//! WebSockets over HTTP/2 connections of this machine's sockets.
+//! WebSockets that share connections of HTTP/2 or HTTP/3 over this machine's sockets.
 
-use net::reactor::Reactor;
+use conduit::Io;
 use plan::Plan;
 use tunnel::{TunnelTerms, Tunnels};
 
@@ -21,7 +21,8 @@ impl SharedConnections {
         })
     }
 
-    pub(crate) fn over(self, io: Reactor) -> Tunnels<Reactor> {
+    /// Returns the WebSockets of a worker over its sockets, or over its QUIC connections.
+    pub(crate) fn over<I: Io>(self, io: I) -> Tunnels<I> {
         let SharedConnections { settings, per_connection, tls } = self;
         let tls = tls.map(|client| -> Box<dyn conduit::TlsFactory> { Box::new(client.factory()) });
         Tunnels::new(io, TunnelTerms { settings, per_connection, tls })
