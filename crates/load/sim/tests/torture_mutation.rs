@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{CULPRIT, CampaignEvent, Failure, Settings, Timing, Unwatched, Watcher};
+use campaign::{CampaignEvent, Failure, Settings, Timing, Unwatched, Watcher};
 use faulty::{Defect, Defects};
 use sim::World;
 use sim::torture::{Field, FiringRange, target};
@@ -14,7 +14,7 @@ use torture::catalogue;
 use torture::judge::{TestOutcome, severity};
 use torture::record;
 use torture::record::{Run, Transcript};
-use torture::result::RunResult;
+use torture::result::{RunResult, is_accused};
 use units::Nanos;
 
 /// The default number of a run.
@@ -104,7 +104,7 @@ fn a_bug_after_new_behavior_is_found_by_feedback() {
     let row = &result.cases[0];
     let weight = severity::of_case(row).unwrap().severity;
     writeln!(text, "{} {}: {}", row.case.id, row.outcome.id(), weight.id()).unwrap();
-    let accused = |one: &&Transcript| one.name.starts_with(CULPRIT);
+    let accused = |one: &&Transcript| is_accused(&one.name);
     let transcript = kept.failures.iter().find(accused).unwrap();
     writeln!(text, "{}: {}", transcript.name, transcript.judgement.why).unwrap();
     let shrunk = result.shrunk.first().map(|one| one.bytes().escape_ascii().to_string());

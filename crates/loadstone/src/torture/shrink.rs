@@ -15,7 +15,7 @@ use torture::judge::Plain;
 use torture::record;
 use torture::record::Execution;
 use torture::record::{Run, Transcript};
-use torture::result::Shrunk;
+use torture::result::{Shrunk, is_accused};
 use torture::safety::Class;
 use world::evidence::{self, Kept};
 
@@ -79,9 +79,9 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
     Ok(code)
 }
 
-/// Returns whether it is random data, or was blamed for a server failure.
+/// Returns whether it is random data, or is accused of a server failure.
 fn is_random(kept: &Kept) -> bool {
-    kept.failure.case.fuzz.is_some() || kept.failure.transcript.name.starts_with(campaign::CULPRIT)
+    kept.failure.case.fuzz.is_some() || is_accused(&kept.failure.transcript.name)
 }
 
 /// Writes the shrunk form into the folder of the failure.

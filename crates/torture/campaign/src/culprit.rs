@@ -15,13 +15,8 @@ use torture::case::Case;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::{Execution, pauses, sent};
-use torture::result::{CaseResult, ExchangeResult, Recovery};
+use torture::result::{CULPRIT, CaseResult, ExchangeResult, Recovery, SUSPECT};
 use units::show;
-
-/// Prefix of the name of a conversation blamed for a later failure.
-pub const CULPRIT: &str = "culprit: ";
-/// Prefix of the name of the last conversation before a crash, which may be its cause.
-const SUSPECT: &str = "suspect: ";
 
 /// Finds the cause after plain requests failed and recovered: tries the last conversation
 /// separately, then shorter and shorter tails, then omits unnecessary conversations.

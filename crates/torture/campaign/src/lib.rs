@@ -44,7 +44,6 @@ mod worst;
 
 pub use chain::{ChainTargets, RecordingOrigin, chain};
 pub use commands::{Done, ServerCommand};
-pub use culprit::CULPRIT;
 pub use order::run;
 pub use replay::{Failure, Timing, replay, shrink_failures};
 pub use spans::{CaseSpan, span_of_run, usual_spans};

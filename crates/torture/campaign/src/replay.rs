@@ -2,8 +2,8 @@
 
 use crate::findings::Finding;
 use crate::{
-    CULPRIT, CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, families, gate,
-    habits, inherited_state, leak, preconditions, service_time, shrinking,
+    CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, families, gate, habits,
+    inherited_state, leak, preconditions, service_time, shrinking,
 };
 use dialogue::governor::Stop;
 use dialogue::http3;
@@ -12,7 +12,9 @@ use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::{Execution, Transcript};
-use torture::result::{CaseResult, Recovery, ReplayResult, ReplayVerdict, Replayed, Shrunk};
+use torture::result::{
+    CaseResult, Recovery, ReplayResult, ReplayVerdict, Replayed, Shrunk, is_accused,
+};
 use units::{Nanos, show};
 
 /// Recorded failure, with the case that judges it.
@@ -124,8 +126,7 @@ fn kind(kept: &Transcript) -> FailureKind {
         return FailureKind::Slow;
     }
     let judged = judge::random(&kept.script, &kept.talk, &kept.plain);
-    // it was blamed for a later failure
-    if judged.outcome.is_favorable() {
+    if is_accused(&kept.name) || judged.outcome.is_favorable() {
         FailureKind::Lost
     } else {
         FailureKind::of(&kept.talk, &kept.plain)
@@ -183,7 +184,7 @@ fn at_once(failure: &Failure) -> Option<usize> {
 /// case in code only while it runs.
 fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
     let kept = &failure.transcript;
-    let accused = kept.name.starts_with(CULPRIT);
+    let accused = is_accused(&kept.name);
     if families::fails_without_expectations(&failure.case) && !accused {
         return judge_without_expectations(kept, talk);
     }
@@ -229,14 +230,14 @@ fn replay_one(
     timing: Timing,
 ) -> (Replayed, bool) {
     let kept = &failure.transcript;
-    let by_code = !kept.name.starts_with(CULPRIT) && families::is_replayable(&failure.case);
+    let by_code = !is_accused(&kept.name) && families::is_replayable(&failure.case);
     if let Some(family) = failure.case.family.as_ref().filter(|_| by_code) {
         return replay_case(runner, &failure.case, family, times);
     }
     if let Some(Family::HangGone(with)) = &failure.case.family {
         return replay_gone(runner, failure, with, times);
     }
-    let gone = kept.judgement.outcome == TestOutcome::Leak && kept.name.starts_with(CULPRIT);
+    let gone = kept.judgement.outcome == TestOutcome::Leak && is_accused(&kept.name);
     if gone && let Some(with) = families::hang_repeats() {
         return replay_gone(runner, failure, &with, times);
     }

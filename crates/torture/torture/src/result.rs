@@ -12,6 +12,17 @@ use sample::{Death, ServerState};
 use std::collections::BTreeMap;
 use units::{Nanos, show};
 
+/// Prefix of the name of a conversation blamed for a later failure.
+pub const CULPRIT: &str = "culprit: ";
+/// Prefix of the name of the last conversation before a crash, which may be its cause.
+pub const SUSPECT: &str = "suspect: ";
+
+/// Returns whether a conversation with this name is accused of a failure of other clients: its own
+/// response does not show whether it fails.
+pub fn is_accused(name: &str) -> bool {
+    name.starts_with(CULPRIT) || name.starts_with(SUSPECT)
+}
+
 /// Result of one exchange.
 #[derive(Clone, Debug)]
 pub struct ExchangeResult {

@@ -4,10 +4,11 @@ use super::{Judgement, Plain, judge, renegotiation};
 use crate::case::{Case, Family};
 use crate::fuzz;
 use crate::fuzz::Shot;
+use crate::result::is_accused;
 use dialogue::talk::{Talk, TalkScript};
 
-/// Judges the exchange with this name; `None` if the case is judged by code or has no such
-/// exchange.
+/// Judges the exchange with this name; `None` if the case is judged by code, has no such exchange,
+/// or if the conversation is accused of a failure of other clients.
 pub fn again(
     case: &Case,
     name: &str,
@@ -15,6 +16,9 @@ pub fn again(
     talk: &Talk,
     plain: &Plain,
 ) -> Option<Judgement> {
+    if is_accused(name) {
+        return None;
+    }
     if let Some(exchange) = case.exchanges.iter().find(|exchange| exchange.name == name) {
         return Some(judge(exchange, case.level, talk, plain));
     }
