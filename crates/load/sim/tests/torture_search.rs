@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
 use campaign::shrink::Budget;
-use campaign::{Failure, Settings, Timing, Unwatched};
+use campaign::{Failure, Settings, TestTarget, Timing, Unwatched};
+use dialogue::text::Values;
 use faulty::{Defect, Defects};
 use sim::torture::{Field, FiringRange, KeptFailures, target};
 use sim::{Action, Admission, Client, Server, World};
-use torture::case::Case;
+use torture::case::{Case, Need};
 use torture::catalogue;
 use torture::judge::{FailureKind, Severity, TestOutcome, severity};
-use torture::result::{ExchangeResult, ReplayResult, ReplayVerdict, RunResult};
+use torture::result::{CULPRIT, ExchangeResult, ReplayResult, ReplayVerdict, RunResult, SUSPECT};
 use units::Nanos;
 
 fn settings() -> Settings {
@@ -313,4 +314,60 @@ fn an_unreachable_server_is_reported() {
     let result = replayed(&kept, dead);
     assert!(result.rows.is_empty());
     assert!(result.ended_early.unwrap().starts_with("no connection"));
+}
+
+/// Crashes for good were replayed like any other conversation: by their response, which a suspect
+/// need not have, or by running the whole case again.
+#[test]
+fn a_suspect_is_replayed_and_shrunk_by_the_plain_requests_after_it() {
+    let mut lost = KeptFailures::of(|outcome| outcome == TestOutcome::Fail);
+    let cases = only(&["F-09"]);
+    let mut world = field(Box::new(Supervised { back: Nanos::ZERO }));
+    campaign::run(&target(), &settings(), &cases, &mut world, &mut lost);
+    let mut suspects = lost.failures(&cases);
+    suspects.retain(|one| one.transcript.name.starts_with(CULPRIT));
+    let [suspect] = &mut suspects[..] else { panic!("{}", suspects.len()) };
+    suspect.transcript.name = suspect.transcript.name.replace(CULPRIT, SUSPECT);
+    suspect.transcript.judgement.outcome = TestOutcome::Crashed;
+    // a replay runs this family again, unless a conversation is accused
+    suspect.case = only(&["M-02"]).remove(0);
+    let bad = || field(Box::new(Supervised { back: Nanos::ZERO }));
+    let row = |world| replayed(&suspects, world).rows[0].clone();
+    let (failing, fixed) = (row(bad()), row(defective(&[])));
+    assert_eq!((failing.verdict, failing.failed), (ReplayVerdict::Failing, 3), "{failing:?}");
+    assert_eq!((fixed.verdict, fixed.failed), (ReplayVerdict::Fixed, 0), "{fixed:?}");
+    let mut unwatched = Unwatched;
+    let shrunk =
+        campaign::shrink_failures(&target(), &settings(), &suspects, &mut bad(), &mut unwatched);
+    let Ok([Some(one)]) = shrunk.as_deref() else { panic!("{shrunk:?}") };
+    assert_eq!(one.kind, FailureKind::Lost);
+}
+
+/// A case whose exchanges all lack something passed although nothing was sent.
+#[test]
+fn a_case_that_sends_nothing_is_skipped() {
+    let mut cases = only(&["S-07", "S-08"]);
+    cases[0].exchanges.iter_mut().for_each(|one| one.needs = vec![Need::Outside]);
+    cases[1].exchanges[0].needs = vec![Need::Outside];
+    let mut world = defective(&[]);
+    let result = campaign::run(&target(), &settings(), &cases, &mut world, &mut Unwatched);
+    let [none, some] = &result.cases[..] else { panic!("{:?}", result.cases.len()) };
+    assert_eq!(none.outcome, TestOutcome::Skipped);
+    let why = none.skipped.as_deref().unwrap();
+    assert!(why.contains("was not sent: no file that must not be served is given"), "{why}");
+    assert_eq!(some.outcome == TestOutcome::Skipped, cases[1].exchanges.len() == 1);
+}
+
+/// A page that refuses every POST says nothing about the server's handling of content.
+#[test]
+fn cases_with_content_are_skipped_if_the_page_refuses_a_plain_post() {
+    let plain = target();
+    let values = Values { post: "/none".to_owned(), ..plain.values };
+    let wrong = TestTarget { values, ..plain };
+    let (cases, mut world) = (only(&["B-14", "S-07"]), defective(&[]));
+    let result = campaign::run(&wrong, &settings(), &cases, &mut world, &mut Unwatched);
+    let [skipped, other] = &result.cases[..] else { panic!("{:?}", result.cases.len()) };
+    let why = skipped.skipped.as_deref().unwrap_or_default();
+    assert!(why.starts_with("the --post page refuses a plain POST: 40"), "{why}");
+    assert_eq!(other.outcome, TestOutcome::Pass);
 }

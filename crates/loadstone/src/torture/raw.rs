@@ -20,7 +20,7 @@ pub(super) fn link(
     cases: &[Case],
 ) -> Result<Result<RawLink, String>, Failure> {
     let wants = |case: &Case| case.needs.contains(&Need::Device);
-    if !cases.iter().any(wants) {
+    if !cases.iter().flat_map(Case::all_needs).any(|need| need == Need::Device) {
         return Ok(Err(Need::Device.missing().to_owned()));
     }
     let made = make(args, url, class, addresses);

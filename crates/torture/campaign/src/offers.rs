@@ -6,7 +6,7 @@ use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, TestTarget, 
 use dialogue::calls;
 use dialogue::talk::{Awaited, Move, Talk};
 use dialogue::text::{self, Values};
-use torture::case::Need;
+use torture::case::{Case, Need};
 use torture::judge;
 use torture::result::{Habits, RunResult};
 use units::Nanos;
@@ -31,8 +31,10 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     result.post_trouble = post_trouble(runner);
     if runner.target.takes_bodies && result.post_trouble.is_none() {
         has.push(Need::Post);
-        has.extend(reads_bodies(runner).then_some(Need::Reading));
-        has.extend(reads_chunks(runner).then_some(Need::Chunked));
+        let reads = is_needed(runner, &[Need::Reading]) && reads_bodies(runner);
+        has.extend(reads.then_some(Need::Reading));
+        let decodes = is_needed(runner, &[Need::Chunked]) && reads_chunks(runner);
+        has.extend(decodes.then_some(Need::Chunked));
     }
     if !runner.settings.pages.is_empty() {
         has.push(Need::Pages);
@@ -59,11 +61,15 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     has
 }
 
+/// Returns whether a case, or one of its exchanges, needs one of these.
+fn is_needed(runner: &Runner<'_>, needs: &[Need]) -> bool {
+    runner.cases.iter().flat_map(Case::all_needs).any(|need| needs.contains(&need))
+}
+
 /// Returns the server's support for early data, if a case needs it.
 fn early(runner: &mut Runner<'_>) -> Vec<Need> {
     let early = [Need::EarlyTicket, Need::EarlyData];
-    let asked = runner.cases.iter().flat_map(|case| &case.needs).any(|need| early.contains(need));
-    if !asked || !runner.target.spoken.is_http3() || runner.is_stopped() {
+    if !is_needed(runner, &early) || !runner.target.spoken.is_http3() || runner.is_stopped() {
         return Vec::new();
     }
     let talk = runner.ask(&habits::early_request(runner.target));
@@ -91,8 +97,8 @@ fn tunnels(plain: &Talk) -> bool {
 /// Finds a WebSocket, if a case needs one: at the given path, or at the usual ones. `plain`: a
 /// plain response, with the SETTINGS of HTTP/2 before it.
 fn socket(runner: &mut Runner<'_>, plain: &Talk) -> Vec<Need> {
-    let asked = runner.cases.iter().any(|case| case.needs.contains(&Need::Socket));
-    if !asked || runner.target.spoken.is_http3() {
+    let is_asked = is_needed(runner, &[Need::Socket, Need::SocketDeflate]);
+    if !is_asked || runner.target.spoken.is_http3() {
         return Vec::new();
     }
     if runner.target.spoken.is_http2() {
@@ -142,8 +148,7 @@ fn handshake(runner: &mut Runner<'_>, path: &str) -> Talk {
 
 /// Finds the gRPC service for health checks, if a case needs it.
 fn health(runner: &mut Runner<'_>) -> Option<Need> {
-    let asked = runner.cases.iter().any(|case| case.needs.contains(&Need::Health));
-    if !asked || !runner.target.is_grpc() || runner.is_stopped() {
+    if !is_needed(runner, &[Need::Health]) || !runner.target.is_grpc() || runner.is_stopped() {
         return None;
     }
     let (path, message) = (calls::HEALTH.to_owned(), calls::EMPTY.to_vec());

@@ -7,7 +7,7 @@ use crate::{
     CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, baseline, culprit, families,
     gate, offers, preconditions, shrinking, tries,
 };
-use torture::case::{Case, GRPC, Need};
+use torture::case::{Case, Exchange, GRPC, Need};
 use torture::cause;
 use torture::judge::{Plain, TestOutcome};
 use torture::result::{CaseResult, Recovery, RunResult};
@@ -79,7 +79,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
             continue;
         }
         runner.report(CampaignEvent::CaseBegins(case));
-        let mut done = case_of(runner, case, has);
+        let mut done = case_of(runner, case, has, result.post_trouble.as_deref());
         done.mask(&runner.target.secrets);
         runner.report(CampaignEvent::CaseOver(&done));
         families::handle_case_end(runner, &done);
@@ -108,7 +108,13 @@ fn used_up(runner: &mut Runner<'_>) -> Option<String> {
     })
 }
 
-fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
+/// `trouble`: the response of the page for bodies, if it refuses a plain POST.
+fn case_of(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    has: &[Need],
+    trouble: Option<&str>,
+) -> CaseResult {
     let start = runner.now();
     let mut result = CaseResult::of(case);
     runner.trail.begin_case();
@@ -116,7 +122,6 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     runner.pressed.begin_case();
     let target = runner.target;
     let given = |need: &Need| match need {
-        Need::Post => target.takes_bodies,
         Need::Tls => target.tls_name.is_some(),
         _ => has.contains(need),
     };
@@ -124,6 +129,9 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
         let why = match need {
             Need::Device => runner.world.device().err(),
             Need::Socket => no_socket(runner),
+            Need::Post => {
+                trouble.map(|trouble| format!("the --post page refuses a plain POST: {trouble}"))
+            }
             _ => None,
         };
         result.skip(why.unwrap_or_else(|| need.missing().to_owned()));
@@ -141,17 +149,15 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
         result.skip(why);
         return result;
     }
+    if !keep_sendable(case, &given, &mut result) {
+        return result;
+    }
     let before = gate::announce(runner, case);
-    for exchange in &case.exchanges {
+    for exchange in result.case.exchanges.clone() {
         if runner.must_end_run() || runner.life.is_gone() {
             break;
         }
-        if let Some(need) = exchange.needs.iter().find(|need| !given(need)) {
-            result.case.exchanges.retain(|one| one.name != exchange.name);
-            result.notes.push(format!("{} was not sent: {}", exchange.name, need.missing()));
-            continue;
-        }
-        let done = tries::exchange(runner, case, exchange);
+        let done = tries::exchange(runner, case, &exchange);
         result.show(done.judgement.outcome);
         result.exchanges.push(done);
     }
@@ -171,6 +177,24 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     runner.life.end_case(runner.world, &mut result);
     result.took = runner.now() - start;
     result
+}
+
+/// Removes the exchanges that lack a precondition, with a note each. Returns false if nothing of the
+/// case is left, which is skipped then.
+fn keep_sendable(case: &Case, given: &dyn Fn(&Need) -> bool, result: &mut CaseResult) -> bool {
+    let missing = |exchange: &Exchange| exchange.needs.iter().copied().find(|need| !given(need));
+    let note = |exchange: &Exchange| {
+        Some(format!("{} was not sent: {}", exchange.name, missing(exchange)?.missing()))
+    };
+    let notes: Vec<String> = case.exchanges.iter().filter_map(note).collect();
+    let is_exchanges_only = case.fuzz.is_none() && case.family.is_none();
+    if is_exchanges_only && !notes.is_empty() && notes.len() == case.exchanges.len() {
+        result.skip(notes.join("; "));
+        return false;
+    }
+    result.case.exchanges.retain(|one| missing(one).is_none());
+    result.notes.extend(notes);
+    true
 }
 
 /// Returns why there is no WebSocket: HTTP/2 connections do not carry one, or the given path does

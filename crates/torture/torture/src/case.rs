@@ -136,6 +136,12 @@ impl Case {
         self.id.chars().next().unwrap_or('?')
     }
 
+    /// Returns the preconditions of the case and of its exchanges.
+    pub fn all_needs(&self) -> impl Iterator<Item = Need> + '_ {
+        let own = self.exchanges.iter().flat_map(|exchange| &exchange.needs);
+        self.needs.iter().chain(own).copied()
+    }
+
     /// Returns the first HTTP version of the case, as options name it, or gRPC.
     pub fn version_spoken(&self) -> &'static str {
         self.spoken.first().copied().unwrap_or(HTTP1)
@@ -272,7 +278,9 @@ impl Need {
         match self {
             Need::Post => "no page that accepts request bodies is given (--post PATH)",
             Need::Reading => "the --post page responds before it has read the body",
-            Need::Chunked => "the --post page does not read chunked content (B-15)",
+            Need::Chunked => {
+                "the --post page does not read chunked content before it responds (B-15)"
+            }
             Need::Pages => "no list of pages is given (--pages FILE)",
             Need::Ranges => "the probed page does not support ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",

@@ -123,6 +123,9 @@ fn right(exchange: &Exchange) -> Vec<(String, String)> {
             rows.push((format!("{name} "), classes.join(" or ")));
         }
     }
+    for need in &exchange.needs {
+        rows.push(("needs".to_owned(), need.id().to_owned()));
+    }
     if exchange.in_step {
         let text = "a valid request, if the connection stays open";
         rows.push(("then".to_owned(), text.to_owned()));
