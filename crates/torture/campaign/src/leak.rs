@@ -79,6 +79,7 @@ impl HeldResource {
 }
 
 /// A resource that leaks, in words.
+#[derive(Clone, Debug)]
 pub(crate) struct Leak {
     what: HeldResource,
     pub(crate) text: String,
@@ -154,8 +155,9 @@ pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResu
     }
     if !found.is_empty() {
         result.show(TestOutcome::Leak);
+        let leaking: Vec<HeldResource> = found.iter().map(|leak| leak.what).collect();
         result.notes.extend(found.into_iter().map(|leak| leak.text));
-        record_leaks(runner, case, result);
+        record_leaks(runner, case, &leaking, result);
     }
 }
 
@@ -227,29 +229,59 @@ fn has_grown(runner: &mut Runner<'_>, before: &ServerState) -> bool {
     HELD.iter().any(|held| held.has_grown(held.what.level(before), held.what.level(&now)))
 }
 
+/// Comparison of one kind of conversation with the leak of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    /// It leaks one of the same resources.
+    Leaks,
+    /// It leaks none of them.
+    Releases,
+    /// The time was over, or the server's processes were not visible.
+    CutShort,
+}
+
+/// Compares the leaks of one kind of conversation, `None` if they are unknown, with leaking
+/// resources.
+fn compare(leaks: Option<&[Leak]>, leaking: &[HeldResource]) -> Comparison {
+    match leaks {
+        None => Comparison::CutShort,
+        Some(leaks) if leaks.iter().any(|leak| leaking.contains(&leak.what)) => Comparison::Leaks,
+        Some(_) => Comparison::Releases,
+    }
+}
+
 /// Records the conversations whose resources leak.
-fn record_leaks(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
+fn record_leaks(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    leaking: &[HeldResource],
+    result: &mut CaseResult,
+) {
     let kinds = blame::kinds(runner.pressed.plans());
     let by_itself = |runner: &mut Runner<'_>, (count, script): &(u64, TalkScript)| {
         if runner.case_is_over() {
-            return false;
+            return Comparison::CutShort;
         }
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let leaks = repeat_leaking_rounds(runner, case, script, count, &mut None);
-        leaks.is_some_and(|leaks| !leaks.is_empty())
+        compare(leaks.filter(|_| !runner.case_is_over()).as_deref(), leaking)
     };
     let guilty = match kinds.len() {
         0 | 1 => None,
-        _ => kinds.iter().take(blame::KINDS_MAX).find(|kind| by_itself(runner, kind)).cloned(),
+        _ => {
+            let mut some = kinds.iter().take(blame::KINDS_MAX);
+            some.find(|kind| by_itself(runner, kind) == Comparison::Leaks).cloned()
+        }
     };
     let Some((count, script)) = guilty.or_else(|| kinds.into_iter().next()) else { return };
     let name = format!("{} connections at once", show::count(count));
     let plain = (count.min(PLAIN_MAX), scripts::plain(runner));
     let (why, cause) = match by_itself(runner, &plain) {
-        true => (EVERY_CONNECTION, Some(Cause::EveryConnection)),
-        // the comparison was complete
-        false if !runner.case_is_over() => ("resources of such connections are not released", None),
-        false => (UNCOMPARED, None),
+        Comparison::Leaks => (EVERY_CONNECTION, Some(Cause::EveryConnection)),
+        // fewer of them may leak too little to be seen
+        Comparison::Releases if count > PLAIN_MAX => (UNCOMPARED_MANY, None),
+        Comparison::Releases => ("resources of such connections are not released", None),
+        Comparison::CutShort => (UNCOMPARED, None),
     };
     blame::keep(runner, case, &name, script, why, result);
     if let Some(last) = result.exchanges.last_mut() {
@@ -258,7 +290,7 @@ fn record_leaks(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
 }
 
 /// Maximum number of plain requests of a round.
-const PLAIN_MAX: u64 = 200;
+const PLAIN_MAX: u64 = 1_000;
 
 /// Reason of a leak that needs no unusual request.
 const EVERY_CONNECTION: &str =
@@ -267,6 +299,10 @@ const EVERY_CONNECTION: &str =
 /// Reason of a leak if there was no time for plain requests.
 const UNCOMPARED: &str = "resources of connections are not released; plain requests, which may leak \
     too, were not compared: the time of the case was over";
+
+/// Reason of a leak of more connections than plain requests were sent.
+const UNCOMPARED_MANY: &str = "resources of such connections are not released; fewer plain requests \
+    were compared, which may leak too little to be seen";
 
 fn leaked(held: &Held, levels: &[u64]) -> String {
     let texts: Vec<String> = levels.iter().map(|level| held.what.shown(*level)).collect();
@@ -288,6 +324,21 @@ fn leaked(held: &Held, levels: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_leak_of_the_same_resource_blames_every_connection() {
+        let leak = |what| vec![Leak { what, text: String::new() }];
+        let leaking = [HeldResource::Descriptors];
+        for (leaks, expected) in [
+            (Some(leak(HeldResource::Descriptors)), Comparison::Leaks),
+            (Some(leak(HeldResource::Memory)), Comparison::Releases),
+            (Some(Vec::new()), Comparison::Releases),
+            // the server's processes were not visible
+            (None, Comparison::CutShort),
+        ] {
+            assert_eq!(compare(leaks.as_deref(), &leaking), expected, "{leaks:?}");
+        }
+    }
 
     #[test]
     fn continued_growth_is_a_leak_and_leveling_out_is_not() {

@@ -84,13 +84,15 @@ pub(super) fn run(
         return;
     }
     for (name, repeated) in KINDS {
-        if runner.must_end_run() || runner.life.is_gone() {
+        if runner.life.is_gone() {
             return;
         }
         if repeated == Repeated::Random(FuzzPlace::Body) && !runner.target.takes_bodies {
             continue;
         }
-        let Some(batches) = batches(runner, case, repeated, with) else { return };
+        let Some(batches) = batches(runner, case, repeated, with) else {
+            return unexamined(&grown, name, None, result);
+        };
         for resource in &RESOURCES {
             if !grown.iter().any(|known| known.what == resource.what) {
                 continue;
@@ -102,8 +104,11 @@ pub(super) fn run(
             let (slope, batches) = match resource.what {
                 HeldResource::Memory => {
                     match continued(runner, case, repeated, with, (resource, &slope)) {
-                        Some(longer) => longer,
-                        None => continue,
+                        Continued::Steady(slope, batches) => (slope, batches),
+                        Continued::LevelsOff => continue,
+                        Continued::CutShort => {
+                            return unexamined(&grown, name, Some((resource, &slope)), result);
+                        }
                     }
                 }
                 HeldResource::Descriptors | HeldResource::Threads => (slope, batches),
@@ -116,32 +121,69 @@ pub(super) fn run(
             return;
         }
     }
-    let all: Vec<String> = grown.iter().map(|one| one.text.clone()).collect();
     result.notes.push(format!(
         "{}, but repeating each kind of request does not add to it: a cache or a pool was filled",
-        all.join("; ")
+        in_words(&grown)
     ));
 }
 
+fn in_words(grown: &[Grown]) -> String {
+    let all: Vec<&str> = grown.iter().map(|one| one.text.as_str()).collect();
+    all.join("; ")
+}
+
+/// Records growth that was not confirmed, because the time was over or the server's processes were
+/// not visible during batches of this kind. `steep`: the growth in the first batches of this kind.
+fn unexamined(
+    grown: &[Grown],
+    name: &str,
+    steep: Option<(&Resource, &Slope)>,
+    result: &mut CaseResult,
+) {
+    let found = steep.map(|(resource, slope)| {
+        let per_batch = resource.what.shown(slope.per_batch.max(0.0) as u64);
+        format!(" ({per_batch} a batch so far)")
+    });
+    let why = format!(
+        "{}; batches of {name}{} ended before they showed whether it continues",
+        in_words(grown),
+        found.unwrap_or_default()
+    );
+    result.note(PressureOutcome::Inconclusive, why);
+}
+
+/// Result of more batches.
+enum Continued {
+    /// The growth continued; the last slope with its batches.
+    Steady(Slope, Batches),
+    /// It fell below half of the first slope, or ended.
+    LevelsOff,
+    /// The time was over, or the server's processes were no longer visible.
+    CutShort,
+}
+
 /// Repeats more batches several times, because the heap of a garbage-collected language grows for a
-/// while. Returns the last slope, unless one of them is less than half of `first`.
+/// while.
 fn continued(
     runner: &mut Runner<'_>,
     case: &Case,
     repeated: Repeated,
     with: &GrowthRounds,
     (resource, first): (&Resource, &Slope),
-) -> Option<(Slope, Batches)> {
+) -> Continued {
     let more = GrowthRounds { batches: with.batches * LONGER, ..*with };
-    let mut last = None;
+    let mut last = Continued::LevelsOff;
     for _ in 0..CONFIRMATIONS {
-        let batches = batches(runner, case, repeated, &more)?;
+        let Some(batches) = batches(runner, case, repeated, &more) else {
+            return Continued::CutShort;
+        };
         let levels = resource.levels(&batches.levels);
-        let slope = Slope::of(&levels).filter(|slope| slope.is_growth(resource))?;
-        if slope.per_batch * 2.0 < first.per_batch {
-            return None;
+        match Slope::of(&levels).filter(|slope| slope.is_growth(resource)) {
+            Some(slope) if slope.per_batch * 2.0 >= first.per_batch => {
+                last = Continued::Steady(slope, batches);
+            }
+            _ => return Continued::LevelsOff,
         }
-        last = Some((slope, batches));
     }
     last
 }

@@ -29,7 +29,9 @@ pub(in crate::families) fn resets(
     let former = places(runner, case);
     let mut slowest = Nanos::ZERO;
     let mut slow: Vec<Vec<String>> = Vec::new();
+    let mut made = 0;
     for turn in 1..=rounds {
+        made = turn;
         let steps = vec![Move::Send(request.clone()), Move::Reset];
         let scripts = (0..count).map(|_| runner.bare(steps.clone(), LIFE)).collect();
         let plan = Plan {
@@ -59,7 +61,7 @@ pub(in crate::families) fn resets(
             break;
         }
     }
-    slowed(result, slow, rounds);
+    slowed(result, slow, made);
     if let Some(former) = former {
         refill(runner, result, former, &|runner, hold| fill(runner, case, former, hold));
     }
@@ -73,14 +75,14 @@ pub(in crate::families) fn resets(
     }
 }
 
-/// Records slow rounds, with their notes. A single one of several may be chance: other programs
-/// slow the server too.
-fn slowed(result: &mut CaseResult, slow: Vec<Vec<String>>, rounds: u64) {
+/// Records slow rounds of those `made`, with their notes. A single one of several may be chance:
+/// other programs slow the server too.
+fn slowed(result: &mut CaseResult, slow: Vec<Vec<String>>, made: u64) {
     let Some(first) = slow.first() else { return };
-    let often = slow.len() as u64 * 2 > rounds;
+    let often = slow.len() as u64 * 2 > made;
     result.show(if often { PressureOutcome::Degraded } else { PressureOutcome::Held });
-    if rounds > 1 {
-        result.notes.push(format!("in {} of {rounds} rounds:", slow.len()));
+    if made > 1 {
+        result.notes.push(format!("in {} of {made} rounds:", slow.len()));
     }
     result.notes.extend(first.iter().cloned());
 }
@@ -189,4 +191,28 @@ fn half_body(runner: &mut Runner<'_>, horizon: Nanos) -> TalkScript {
     let mut bytes = post_head(runner, 10_000);
     bytes.extend_from_slice(&[b'a'; 100]);
     runner.bare(vec![Move::Send(bytes), Move::HalfClose], horizon)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torture::catalogue;
+
+    /// A run may end before all planned rounds.
+    #[test]
+    fn slow_rounds_are_compared_with_the_rounds_made() {
+        let case = catalogue::cases().into_iter().flatten().find(|case| case.id == "C-03");
+        let case = case.expect("a case of the catalogue");
+        for (slow, made, outcome, note) in [
+            (1, 1, TestOutcome::Degraded, None),
+            (1, 3, TestOutcome::Held, Some("in 1 of 3 rounds:")),
+            (2, 3, TestOutcome::Degraded, Some("in 2 of 3 rounds:")),
+        ] {
+            let mut result = CaseResult::of(&case);
+            slowed(&mut result, vec![vec!["slow".to_owned()]; slow], made);
+            assert_eq!(result.outcome, outcome, "{slow} of {made}");
+            let notes: Vec<&str> = note.into_iter().chain(["slow"]).collect();
+            assert_eq!(result.notes, notes);
+        }
+    }
 }
