@@ -40,6 +40,7 @@ mod torture_again;
 mod torture_overload;
 mod torture_safety;
 mod torture_server;
+mod torture_typed;
 mod ui;
 mod vary;
 mod workload;
@@ -81,6 +82,7 @@ pub use torture::{
 pub use torture_again::{AgainArgs, ChainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArgs};
 pub use torture_safety::{AuditCommand, ProveArgs, TortureSafety};
 pub use torture_server::{Sut, TortureServer};
+pub use torture_typed::TypedOptions;
 pub use ui::UiArgs;
 pub use vary::Vary;
 pub use workload::{

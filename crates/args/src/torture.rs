@@ -7,6 +7,7 @@ use super::torture_again::{ChainArgs, EmitArgs, JudgeArgs, ReplayArgs, ShrinkArg
 use super::torture_overload::TortureOverload;
 use super::torture_safety::{AuditCommand, ProveArgs, TortureSafety};
 use super::torture_server::TortureServer;
+use super::torture_typed::TypedOptions;
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
 use dialogue::http2::Spoken;
@@ -37,6 +38,9 @@ finding that is not waived; 2 usage, or refused; 3 nothing was tested; 4 the
 server was lost; 5 a result was not written; 130 interrupted."
 )]
 pub struct TortureArgs {
+    // parsing the others removes their values
+    #[command(flatten)]
+    pub typed: TypedOptions,
     #[command(subcommand)]
     pub ask: Option<TortureAsk>,
     /// The page requested between cases as a health check; it must respond, always with the same
@@ -188,31 +192,12 @@ impl TortureWhat {
         self.version.put("http", spoken.version());
     }
 
-    /// Returns whether --http is given.
-    pub fn names_version(&self) -> bool {
-        version_of(&self.version).is_some()
-    }
-
     pub fn seed(&self) -> u64 {
         self.seed.of(|plan| plan.seed)
     }
 
     pub fn is_insecure(&self) -> bool {
         self.insecure.is_insecure()
-    }
-
-    /// Returns the options that a repetition of one case needs, except `--post` and `--seed`.
-    pub fn options_of_cases(&self) -> Vec<String> {
-        let slots = self.slots.map(|slots| slots.to_string());
-        let named = [("--ws-path", &self.ws_path), ("--big", &self.big), ("--slots", &slots)];
-        let mut all = Vec::new();
-        for (option, value) in named {
-            if let Some(value) = value {
-                all.extend([option.to_owned(), value.clone()]);
-            }
-        }
-        all.extend(self.is_insecure().then(|| "--insecure".to_owned()));
-        all
     }
 
     /// Returns the emulated network path for all traffic.
@@ -254,12 +239,6 @@ pub struct TortureBeside {
     /// Background load from a plan; it lasts as long as the cases
     #[arg(long, value_name = "PLAN.toml")]
     beside: Option<String>,
-}
-
-impl TortureBeside {
-    pub fn has_rate(&self) -> bool {
-        self.beside_rate.is_some()
-    }
 }
 
 /// Maximum number of connections of the background load; further calls wait.

@@ -26,6 +26,31 @@ const ESCALATION: &str = "F-14";
 /// Groups of `--quick`; the user's own cases are always included.
 const QUICK_GROUPS: [char; 11] = ['B', 'F', GRPC, HTTP2, 'J', 'M', HTTP3, 'S', SOCKETS, 'V', OWN];
 
+/// Options without meaning for calls: group G has no pages, random data, limits of heads, slow
+/// requests or overload.
+const NOT_FOR_GRPC: [&str; 20] = [
+    "beside-rate",
+    "big",
+    "cases",
+    "escalate",
+    "expensive",
+    "fuzz-number",
+    "fuzz-time",
+    "http",
+    "outside",
+    "pages",
+    "post",
+    "relieve-command",
+    "restart-command",
+    "segments",
+    "slots",
+    "soak",
+    "starve-command",
+    "wait-max",
+    "workers",
+    "ws-path",
+];
+
 /// Returns the options of a run against this URL: gRPC uses HTTP/2, and only cases of its group.
 ///
 /// # Errors
@@ -35,31 +60,12 @@ pub(super) fn for_target(args: &TortureArgs, url: &Url) -> Result<TortureArgs, F
     if !is_grpc(url) {
         return Ok(args);
     }
-    let what = &mut args.what;
-    let given = [
-        ("--http", what.names_version()),
-        ("--cases", !what.cases.is_empty()),
-        ("--post", what.post.is_some()),
-        ("--ws-path", what.ws_path.is_some()),
-        ("--pages", what.pages.is_some()),
-        ("--big", what.big.is_some()),
-        ("--outside", what.outside.is_some()),
-        ("--escalate", what.escalate),
-        ("--segments", what.segments),
-        ("--slots", what.slots.is_some()),
-        ("--fuzz-number", what.fuzz_number.is_some()),
-        ("--fuzz-time", what.fuzz_time.is_some()),
-        ("--wait-max", what.wait_max.is_some()),
-        ("--expensive", args.overload.expensive.is_some()),
-        ("--soak", args.overload.soak.is_some()),
-        ("--beside-rate", args.beside.has_rate()),
-    ];
-    if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+    if let Some(option) = NOT_FOR_GRPC.into_iter().find(|option| args.typed.has(option)) {
         return Err(Failure::usage(format!(
-            "{option} is for pages of a web server: omit it to test {url} (group {GRPC})"
+            "--{option} is for pages of a web server: omit it to test {url} (group {GRPC})"
         )));
     }
-    what.speak(Spoken::Http2);
+    args.what.speak(Spoken::Http2);
     Ok(args)
 }
 
@@ -249,4 +255,62 @@ fn pages(what: &TortureWhat, url: &Url) -> Result<Vec<String>, Failure> {
         )));
     }
     Ok(list.iter().map(|target| path(&target.url)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, Command};
+
+    /// Options with a meaning for calls.
+    const FOR_GRPC: [&str; 36] = [
+        "accept-noisy",
+        "agent-suffix",
+        "beside",
+        "budget",
+        "bytes-max",
+        "case-max",
+        "confirm",
+        "connections-max",
+        "contact",
+        "dry-run",
+        "duration",
+        "expect",
+        "fail-on",
+        "front",
+        "header",
+        "html",
+        "insecure",
+        "json",
+        "junit",
+        "message-max",
+        "no-audit",
+        "no-shrink",
+        "only",
+        "out",
+        "own",
+        "path",
+        "press",
+        "probes",
+        "quick",
+        "quiet",
+        "rate-max",
+        "report-only",
+        "requests-max",
+        "seed",
+        "store",
+        "sut",
+    ];
+
+    /// A new option needs a decision.
+    #[test]
+    fn every_option_is_accepted_or_refused_for_grpc() {
+        let command = TortureArgs::augment_args(Command::new("torture"));
+        let mut options: Vec<&str> =
+            command.get_arguments().filter_map(|arg| arg.get_long()).collect();
+        let mut decided = [&NOT_FOR_GRPC[..], &FOR_GRPC].concat();
+        options.sort_unstable();
+        decided.sort_unstable();
+        assert_eq!(options, decided);
+    }
 }

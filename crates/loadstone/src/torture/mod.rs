@@ -97,7 +97,7 @@ fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
         started_unix_s: crate::wall_clock::unix_seconds(),
         seed: args.what.seed(),
         post: args.what.post.clone(),
-        options: args.what.options_of_cases(),
+        options: args.typed.of_cases(),
         fail_on: args.outputs.fail_on,
         environment: host::environment(),
         result: RunResult { slots_named: args.what.slots, ..RunResult::default() },
