@@ -27,8 +27,8 @@ pub(crate) fn event(
                 "facts": facts(run),
                 "failures": failures(&run.failures),
                 "urls": urls(run),
-                "verdict": state(&run.verdict).id(),
-                "causes": causes(&run.verdict),
+                "verdict": state(&run.verdict, progress).id(),
+                "causes": causes(&run.verdict, progress),
             });
             (event, run.series.len())
         }
@@ -95,19 +95,26 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
 }
 
 /// Returns the state; a test is not degraded only because it is still running.
-fn state(verdict: &VerdictRecord) -> State {
+fn state(verdict: &VerdictRecord, progress: Progress) -> State {
     // nor because other programs use the cores: that is only a note
-    let ignored = [CauseId::Interrupted, CauseId::ForeignCpu];
-    match verdict.causes.iter().all(|cause| ignored.contains(&cause.id)) {
+    let is_note =
+        |cause: &CauseId| is_only_running(*cause, progress) || *cause == CauseId::ForeignCpu;
+    match verdict.causes.iter().all(|cause| is_note(&cause.id)) {
         true if verdict.state == State::Degraded => State::Valid,
         _ => verdict.state,
     }
 }
 
 /// Returns all causes except the note that the test has not ended yet.
-fn causes(verdict: &VerdictRecord) -> Value {
-    let causes = verdict.causes.iter().filter(|cause| cause.id != CauseId::Interrupted);
+fn causes(verdict: &VerdictRecord, progress: Progress) -> Value {
+    let causes = verdict.causes.iter().filter(|cause| !is_only_running(cause.id, progress));
     causes.map(|cause| json!(cause.text)).collect()
+}
+
+/// Returns whether a cause means only that the test has not ended yet. Once it has ended, it was
+/// interrupted.
+fn is_only_running(cause: CauseId, progress: Progress) -> bool {
+    cause == CauseId::Interrupted && progress == Progress::Running
 }
 
 /// Returns the figures of a second, with times in seconds; null if nothing was timed.
@@ -182,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_running_test_is_not_degraded_because_it_runs() {
-        let shown = |state_now, ids: &[CauseId]| {
+        let shown_in = |progress, state_now, ids: &[CauseId]| {
             let cause = |id: &CauseId| CauseRecord {
                 id: *id,
                 figure: None,
@@ -190,13 +197,20 @@ mod tests {
                 advice: String::new(),
             };
             let causes = ids.iter().map(cause).collect();
-            state(&VerdictRecord { state: state_now, causes })
+            let verdict = VerdictRecord { state: state_now, causes };
+            let named = super::causes(&verdict, progress).as_array().map_or(0, Vec::len);
+            (state(&verdict, progress), named)
         };
+        let shown = |state_now, ids: &[CauseId]| shown_in(Progress::Running, state_now, ids).0;
         let (degraded, ended) = (State::Degraded, CauseId::Interrupted);
         assert_eq!(shown(degraded, &[ended]), State::Valid);
         assert_eq!(shown(degraded, &[ended, CauseId::ForeignCpu]), State::Valid);
         assert_eq!(shown(degraded, &[ended, CauseId::Drift]), degraded);
         assert_eq!(shown(State::Invalid, &[CauseId::AllFailed, ended]), State::Invalid);
+        // the last event of a test that the user interrupted, or that was killed
+        for over in [Progress::Interrupted, Progress::Killed] {
+            assert_eq!(shown_in(over, degraded, &[ended]), (degraded, 1));
+        }
     }
 
     fn agent(number: u32, state: AgentState, p99_ms: u64) -> AgentNow {

@@ -53,18 +53,23 @@ pub(super) fn findings(document: &mut Document, record: &TortureRecord, read: Fo
 
 /// Adds the findings, one row each.
 fn counted_findings(document: &mut Document, record: &TortureRecord) {
-    let rows: Vec<Vec<String>> = record.counted_findings().into_iter().map(counted_row).collect();
+    let row = |case| counted_row(record, case);
+    let rows: Vec<Vec<String>> = record.counted_findings().into_iter().map(row).collect();
     if !rows.is_empty() {
         let heads = ["severity", "outcome", "case", "title", "observed"];
         document.add(Forms::MARKDOWN, [Block::Table(DataTable::new(heads).with(rows))]);
     }
 }
 
-fn counted_row(case: &CaseRecord) -> Vec<String> {
+fn counted_row(record: &TortureRecord, case: &CaseRecord) -> Vec<String> {
     let bad = case.exchanges.iter().filter(|one| one.outcome.is_finding());
     let mut seen: Vec<String> = bad.map(|one| format!("{}: {}", one.name, one.seen)).collect();
     seen.extend(case.notes.iter().cloned());
     seen.extend(case.recovery_s.map(words::afterwards));
+    let same: Vec<&str> = record.same_as(&case.id).iter().map(|one| one.id.as_str()).collect();
+    if !same.is_empty() {
+        seen.insert(0, format!("also seen as {}", same.join(", ")));
+    }
     let seen = printable(&words::safe(&seen.join("; ")), super::LINE_MAX);
     let severity = case.severity.map_or("", |severity| severity.id()).to_owned();
     vec![severity, case.outcome.id().to_owned(), case.id.clone(), case.title.clone(), seen]
@@ -164,11 +169,8 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, Stri
     if !case.matters.is_empty() {
         facts.push(("matters", case.matters.clone()));
     }
-    let same: Vec<String> =
-        record.same_as(&case.id).iter().map(|one| format!("{} ({})", one.id, one.title)).collect();
-    if !same.is_empty() {
-        facts.push(("also by", format!("{}: the same fault", same.join(", "))));
-    }
+    // a merge is a conclusion: what it rests on stays visible
+    facts.extend(record.same_as(&case.id).into_iter().map(|one| ("also seen", also_seen(one))));
     facts.extend(case.notes.iter().map(|note| ("because", words::safe(note))));
     if let Some(health) = &case.health {
         facts.extend(words::impact(health, record.baseline.as_ref()));
@@ -179,6 +181,23 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, Stri
     }
     facts.extend(case.recovery_s.map(|recovery| ("then", words::afterwards(recovery))));
     facts
+}
+
+/// Returns what a case with the same fault observed.
+fn also_seen(case: &CaseRecord) -> String {
+    let bad = case.exchanges.iter().filter(|one| one.outcome.is_finding());
+    let names = names(bad.clone());
+    let mut seen: Vec<String> = Vec::new();
+    for one in bad {
+        if !seen.contains(&one.seen) {
+            seen.push(one.seen.clone());
+        }
+    }
+    let seen = words::safe(&seen.join("; "));
+    match names.is_empty() {
+        true => format!("{} ({})", case.id, case.title),
+        false => format!("{} ({}), {names}: {seen}", case.id, case.title),
+    }
 }
 
 /// Exchanges that failed in the same way; one of them represents all.
