@@ -18,8 +18,9 @@ pub fn cases() -> Result<Vec<Case>, String> {
 mod tests {
     use super::*;
     use crate::case::{Exchange, FOUND, GRPC, HTTP2, HTTP3, ScriptStep};
+    use crate::record::digest;
     use dialogue::talk::Awaited;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
     fn every_file_is_named_after_its_case() {
@@ -37,6 +38,73 @@ mod tests {
             }
         }
         assert!(cases.len() > 40, "{} cases", cases.len());
+    }
+
+    /// Keys of a case file that change neither what is sent nor how it is judged.
+    const PROSE: [&str; 6] = ["title", "why", "servers", "ref", "found", "version"];
+
+    /// Digits of a digest in the list of versions.
+    const DIGITS: usize = 16;
+
+    /// Returns a digest of what a case file sends, and of its rules.
+    fn digest_of_rules(text: &str) -> String {
+        let mut file: toml::Table = text.parse().unwrap();
+        PROSE.iter().for_each(|key| drop(file.remove(*key)));
+        digest(canonical(&toml::Value::Table(file)).as_bytes())[..DIGITS].to_owned()
+    }
+
+    /// Returns a value as text, with sorted keys.
+    fn canonical(value: &toml::Value) -> String {
+        match value {
+            toml::Value::Table(table) => {
+                let sorted: BTreeMap<&String, String> =
+                    table.iter().map(|(key, value)| (key, canonical(value))).collect();
+                format!("{sorted:?}")
+            }
+            toml::Value::Array(all) => all.iter().map(canonical).collect::<Vec<_>>().join(","),
+            toml::Value::String(text) => format!("{text:?}"),
+            other => other.to_string(),
+        }
+    }
+
+    /// Results of different runs are compared by id and version of a case: the same version must
+    /// mean the same bytes and rules.
+    #[test]
+    fn changed_cases_have_a_new_version() {
+        let listed: BTreeMap<&str, &str> = include_str!("../cases/versions.txt")
+            .lines()
+            .filter_map(|row| row.split_once(' '))
+            .collect();
+        let mut wrong = Vec::new();
+        for (case, (_, text)) in cases().unwrap().iter().zip(CASES) {
+            let (version, digest) = (case.version, digest_of_rules(text));
+            let row = format!("{version} {digest}");
+            let known = listed.get(case.id.as_str()).copied().unwrap_or_default();
+            if known == row {
+                continue;
+            }
+            let (id, same) = (&case.id, known.starts_with(&format!("{version} ")));
+            let next = if same { version + 1 } else { version };
+            let raise = if same {
+                format!("write version = {next} in {id}.toml, and ")
+            } else {
+                String::new()
+            };
+            wrong
+                .push(format!("{id}: {raise}the row `{id} {next} {digest}` in cases/versions.txt"));
+        }
+        assert!(wrong.is_empty(), "changed cases:\n{}", wrong.join("\n"));
+        assert_eq!(listed.len(), CASES.len(), "rows of cases/versions.txt without a case");
+    }
+
+    #[test]
+    fn prose_keeps_the_version_and_bytes_do_not() {
+        let case = |title: &str, sent: &str| {
+            format!("id = 'S-01'\ntitle = '{title}'\n[[exchange]]\nname = 'x'\nsend = ['{sent}']\n")
+        };
+        let digest = |title, sent| digest_of_rules(&case(title, sent));
+        assert_eq!(digest("a", "GET"), digest("b", "GET"));
+        assert_ne!(digest("a", "GET"), digest("a", "PUT"));
     }
 
     /// Returns whether an exchange accepts only outcomes that need a response.
