@@ -34,6 +34,8 @@ enum Trigger {
     HeadContent,
     /// Many ranges of one page.
     LongRanges,
+    /// The response begins with the version of the request, whatever that is.
+    EchoedVersion,
     /// No Host, several, or an invalid one.
     Host,
     /// Trailers that are parsed as the next request.
@@ -42,8 +44,8 @@ enum Trigger {
     ConnectionLimit,
     /// An invalid head.
     InvalidHead,
-    /// A request without content for a page that reads content.
-    NoContent,
+    /// A request without content for this page, whose method may carry content.
+    NoContent(Vec<u8>),
     /// Invalid chunks, whichever part of them is invalid.
     InvalidChunks,
     /// A chunk extension, even a valid one.
@@ -88,6 +90,38 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
         // a failure with one possible trigger names its cause
         let certain = own.iter().filter(|one| one.len() == 1).flatten().cloned().collect();
         roots.push((cases[at].case.id.clone(), certain));
+    }
+    merge_roots(cases, &faults);
+}
+
+/// Merges missing fields into a later finding of the same severity that lacks them too. It was no
+/// candidate because it has other failures as well.
+fn merge_roots(cases: &mut [CaseResult], faults: &[Vec<BTreeSet<ServerFault>>]) {
+    let rated = |case: &CaseResult| severity::of_case(case).map(|rated| rated.severity);
+    for at in 0..cases.len() {
+        let own = &faults[at];
+        let severity = rated(&cases[at]);
+        let is_missing = |fault: &ServerFault| matches!(fault.on, Trigger::Missing(_));
+        let is_certain = |one: &BTreeSet<ServerFault>| one.len() == 1 && one.iter().all(is_missing);
+        let is_clear = !own.is_empty() && own.iter().all(is_certain);
+        if severity.is_none() || cases[at].same_as.is_some() || !is_clear {
+            continue;
+        }
+        let explains = |other: usize| {
+            let certain =
+                |one: &BTreeSet<ServerFault>| one.len() == 1 && faults[other].contains(one);
+            other != at
+                && cases[other].same_as.is_none()
+                && rated(&cases[other]) == severity
+                && faults[other].len() > own.len()
+                && own.iter().all(certain)
+        };
+        let Some(root) = (0..cases.len()).find(|other| explains(*other)) else { continue };
+        let (id, root) = (cases[at].case.id.clone(), cases[root].case.id.clone());
+        for case in cases.iter_mut().filter(|case| case.same_as.as_ref() == Some(&id)) {
+            case.same_as = Some(root.clone());
+        }
+        cases[at].same_as = Some(root);
     }
 }
 
@@ -134,6 +168,7 @@ fn faults(
         Some(Cause::EveryConnection) => Some(Trigger::EveryConnection),
         Some(Cause::HeadContent) => Some(Trigger::HeadContent),
         Some(Cause::LongRanges) => Some(Trigger::LongRanges),
+        Some(Cause::EchoedVersion) => Some(Trigger::EchoedVersion),
         Some(Cause::NoHttp(_)) | None => None,
     };
     if let Some(on) = whatever {
@@ -215,14 +250,22 @@ fn error_triggers(
     if has_invalid_heads(sent) {
         on.insert(Trigger::InvalidHead);
     }
-    let may_have_content = !matches!(reading.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE");
+    // a page may fail on other methods whatever follows them
+    let may_have_content = matches!(reading.method.as_str(), "PATCH" | "POST" | "PUT");
     let has_none = matches!(reading.framing, ContentFraming::None | ContentFraming::Length(0));
     let is_clear = reading.ambiguities().next().is_none()
         && !reading.faults.contains(&FramingFault::StartLine);
     if may_have_content && has_none && is_clear && reading.head > 0 {
-        on.insert(Trigger::NoContent);
+        on.insert(Trigger::NoContent(page(sent)));
     }
     on
+}
+
+/// Returns the requested page, without its query.
+fn page(sent: &[u8]) -> Vec<u8> {
+    let line = sent.trim_ascii_start().split(|byte| b"\r\n".contains(byte)).next();
+    let target = line.unwrap_or_default().split(|byte| *byte == b' ').nth(1);
+    target.unwrap_or_default().split(|byte| *byte == b'?').next().unwrap_or_default().to_vec()
 }
 
 /// Returns whether chunked content violates its framing after a head without such faults.
@@ -426,6 +469,40 @@ mod tests {
     }
 
     #[test]
+    fn a_finding_with_more_failures_explains_one_with_fewer() {
+        let lacks = |id: &str, names: &[Option<&str>]| {
+            let mut all = row(id, None, "x", b"GET /");
+            let one = all.exchanges[0].clone();
+            all.exchanges = names.iter().map(|_| one.clone()).collect();
+            for (exchange, name) in all.exchanges.iter_mut().zip(names) {
+                exchange.judgement.cause = name.map(|name| Cause::Missing(name.to_owned()));
+            }
+            all
+        };
+        let (date, both) = (Some("date"), [Some("date"), None]);
+        // the cause of one failure of F-13 is unknown
+        let pair = |fewer: &[Option<&str>]| vec![lacks("F-13", &both), lacks("S-53", fewer)];
+        assert_eq!(merged(pair(&[date])), "F-13 S-53=F-13");
+        assert_eq!(merged(pair(&[Some("allow")])), "F-13 S-53");
+        assert_eq!(merged(vec![lacks("F-13", &[None, None]), lacks("S-53", &[date])]), "F-13 S-53");
+    }
+
+    #[test]
+    fn an_echoed_version_is_one_cause() {
+        let echoed = |id: &str, sent: &[u8]| {
+            let mut row = row(id, Some(FailureKind::NoHttp), "x", sent);
+            row.exchanges[0].judgement.cause = Some(Cause::EchoedVersion);
+            row
+        };
+        let rows = vec![
+            echoed("F-04", b"x y zzz\r\n\r\n"),
+            echoed("F-08", b"GET / HTTP/9.9\r\nHost: h\r\n\r\n"),
+            echoed("K-01", b"GET / HTTP/1.1 x\r\nHost: h\r\n\r\n"),
+        ];
+        assert_eq!(merged(rows), "F-04 F-08=F-04 K-01=F-04");
+    }
+
+    #[test]
     fn chance_silence_and_content_are_causes() {
         let because = |id: &str, kind, cause: Cause| {
             let mut row = row(id, kind, "x", b"DELETE /");
@@ -536,13 +613,16 @@ mod tests {
             failed("B-14", &format!("{post}\r\n")),
             failed("B-09", &format!("{post}Content-Length: 00\r\n\r\n")),
             failed("B-10", &format!("{post}Content_Length: 5\r\n\r\n")),
+            // these have none either: a method that the page does not implement, another page
+            failed("S-53", "DELETE / HTTP/1.1\r\nHost: h\r\n\r\n"),
+            failed("S-26", "POST /other HTTP/1.1\r\nHost: h\r\n\r\n"),
             failed("F-07", "G T / HTTP/1.1\r\nHost: h\r\n\r\n"),
             failed("S-25", "G(T / HTTP/1.1\r\nHost: h\r\n\r\n"),
             failed("F-15", "GET / HTTP/1.1\r\nHost: h\r\n\r\nG(T / HTTP/1.1\r\n\r\n"),
         ];
         assert_eq!(
             merged(rows),
-            "B-03 B-08=B-03 B-12=B-03 S-39 S-40 B-14 B-09=B-14 B-10=B-14 F-07 S-25=F-07 F-15=F-07"
+            "B-03 B-08=B-03 B-12=B-03 S-39 S-40 B-14 B-09=B-14 B-10=B-14 S-53 S-26 F-07 S-25=F-07 F-15=F-07"
         );
     }
 

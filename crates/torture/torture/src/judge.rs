@@ -18,6 +18,7 @@ use waits::awaits_continue;
 pub use waits::{MissingPart, is_hang, lacking, lacks_continue, part_still_awaited};
 
 use crate::case::{Exchange, RequirementLevel};
+use crate::framing::{self, MessageEnd};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM, SOCKET};
 use dialogue::http3::{datagrams, packets};
 use dialogue::replies::Response;
@@ -70,7 +71,7 @@ pub struct Judgement {
     pub seen: String,
     /// The conforming outcomes.
     pub expected: String,
-    /// All conforming outcomes are refusals.
+    /// All conforming outcomes refuse an invalid message.
     pub must_refuse: bool,
     /// Reason why the outcome is not a pass.
     pub why: String,
@@ -95,6 +96,8 @@ pub enum Cause {
     EveryConnection,
     /// The received bytes are not a response, for this reason.
     NoHttp(String),
+    /// The response begins with the version of the request, whatever that is.
+    EchoedVersion,
     /// A response to HEAD has content, which the client parses as the next response.
     HeadContent,
     /// A response to many ranges is much longer than the page.
@@ -122,11 +125,16 @@ pub fn judge(
         outcome: outcome.into(),
         seen: seen(talk),
         expected: expected.join(" or "),
-        must_refuse: exchange.accept.iter().all(Class::is_refusal),
+        must_refuse: must_refuse(exchange),
         why,
         kind,
         cause,
     }
+}
+
+/// Returns whether all conforming outcomes refuse an invalid message.
+fn must_refuse(exchange: &Exchange) -> bool {
+    !exchange.accept.is_empty() && exchange.accept.iter().all(Class::is_refusal)
 }
 
 /// Status of the interim response that encourages a client to send content.
@@ -138,15 +146,31 @@ pub fn cause_of(kind: Option<FailureKind>, talk: &Talk) -> Option<Cause> {
         FailureKind::NoContinue => Some(Cause::NoContinue),
         FailureKind::Hang if talk.replies.interim.contains(&CONTINUE) => Some(Cause::OnlyContinue),
         FailureKind::NoHttp => {
-            let (why, _) = talk.replies.junk.as_ref()?;
-            Some(Cause::NoHttp(why.clone()))
+            let (why, received) = talk.replies.junk.as_ref()?;
+            Some(match echoes_version(talk, received) {
+                true => Cause::EchoedVersion,
+                false => Cause::NoHttp(why.clone()),
+            })
         }
         _ => None,
     }
 }
 
+/// Returns whether the received bytes begin with the third word of the request line, which is not a
+/// version of HTTP/1.
+fn echoes_version(talk: &Talk, received: &[u8]) -> bool {
+    let sent = crate::record::sent(&talk.steps);
+    let line = sent.trim_ascii_start().split(|byte| b"\r\n".contains(byte)).next();
+    let version = line.unwrap_or_default().splitn(3, |byte| *byte == b' ').nth(2);
+    let is_odd = |version: &&[u8]| !matches!(*version, b"" | b"HTTP/1.0" | b"HTTP/1.1");
+    version.filter(is_odd).is_some_and(|version| received.starts_with(version))
+}
+
 /// Returns the cause if one thing alone is missing.
 fn lacks(exchange: &Exchange, talk: &Talk, plain: &Plain) -> Option<Cause> {
+    if waits::is_closed_before_content(talk) {
+        return Some(Cause::NoContinue);
+    }
     if has_head_content(talk) {
         return Some(Cause::HeadContent);
     }
@@ -192,6 +216,9 @@ fn outcome(
     if is_unfinished(talk) {
         return (ConversationOutcome::Fail, UNFINISHED.to_owned());
     }
+    if is_valid_message(talk) && parses_content(talk) {
+        return (ConversationOutcome::Fail, ANSWERED_TWICE.to_owned());
+    }
     let holds = |classes: &[Class]| classes.iter().any(|class| class.holds(talk, plain));
     let found = if holds(&exchange.accept) {
         (ConversationOutcome::Pass, String::new())
@@ -222,6 +249,17 @@ fn outcome(
         Some(why) if found.0 != ConversationOutcome::Fail => (ConversationOutcome::Fail, why),
         _ => found,
     }
+}
+
+/// Reason of a failure if one valid request gets several responses.
+pub const ANSWERED_TWICE: &str =
+    "one valid request got several responses: a part of it is parsed as another request";
+
+/// Returns whether exactly one valid message was sent, and nothing after it.
+fn is_valid_message(talk: &Talk) -> bool {
+    let sent = crate::record::sent(&talk.steps);
+    let reading = framing::read(&sent);
+    reading.faults.is_empty() && reading.end == MessageEnd::At(sent.len())
 }
 
 /// Reason of an inconclusive result after the governor stopped it.

@@ -142,9 +142,12 @@ impl Mask {
         Some(Mask { low: status, high: status })
     }
 
-    /// Returns whether each status refuses a request.
-    fn is_refusal(self) -> bool {
-        (self.low..=self.high).all(super::is_refusal_status)
+    /// Returns whether each status refuses an invalid message. 404, 412 or 416 reply to valid
+    /// requests, which a server must not leave without a response.
+    fn refuses_message(self) -> bool {
+        let whole = Mask { low: 400, high: 499 };
+        let refuses = |status| matches!(status, 400 | 411 | 413 | 414 | 431 | 501 | 505);
+        self == whole || (self.low..=self.high).all(refuses)
     }
 
     fn fits(self, answer: &Response) -> bool {
@@ -238,10 +241,10 @@ impl Class {
         self.words.iter().all(|word| word.holds(talk, plain))
     }
 
-    /// Returns whether the class requires a refusal: its first word is one.
+    /// Returns whether the class requires the refusal of an invalid message: its first word is one.
     pub(super) fn is_refusal(&self) -> bool {
         match self.words.first() {
-            Some(Word::Status(mask)) => mask.is_refusal(),
+            Some(Word::Status(mask)) => mask.refuses_message(),
             _ => matches!(self.text.split_whitespace().next(), Some("reject" | "ws-refused")),
         }
     }

@@ -4,6 +4,7 @@ use super::{
     Plain, awaits_continue, broken_server, has_ended, is_hang, is_refusal, is_unfinished,
     out_of_step,
 };
+use crate::framing::{self, MessageEnd};
 use dialogue::http2::FOLLOW_UP;
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd};
@@ -147,7 +148,7 @@ fn own(talk: &Talk) -> FailureKind {
         // bytes after a message without a known end must not be processed
         Some(first) if refuses_framing(first) && serves_more(talk) => FailureKind::ContentParsed,
         Some(first) if is_refusal(first) => FailureKind::Refused,
-        Some(_) if parses_content(talk) => FailureKind::ContentParsed,
+        Some(_) if parses_content(talk) || serves_beyond_end(talk) => FailureKind::ContentParsed,
         Some(_) if over => FailureKind::AnswerClosed,
         Some(_) => FailureKind::Answer,
         None if is_reset(talk) => FailureKind::Refused,
@@ -166,6 +167,15 @@ fn serves_more(talk: &Talk) -> bool {
     let junk = talk.replies.junk.as_ref().map_or(&[][..], |(_, bytes)| bytes);
     let served = |minor| junk.starts_with(format!("HTTP/1.{minor} 2").as_bytes());
     own.iter().skip(1).any(|one| !is_refusal(one)) || served(0) || served(1)
+}
+
+/// Returns whether a message without a known end was processed, and what follows it too: it may be
+/// content.
+fn serves_beyond_end(talk: &Talk) -> bool {
+    let (own, _) = talk.own_and_following();
+    let is_second = own.get(1).is_some_and(|second| second.status != 408);
+    let reading = framing::read(&crate::record::sent(&talk.steps));
+    talk.replies.frames.is_none() && is_second && reading.end == MessageEnd::Nowhere
 }
 
 /// Returns whether a response refuses the framing of its request, or content of its length.

@@ -6,7 +6,7 @@ mod table;
 
 pub use table::{Effect, SentSort, SeverityRow, TABLE};
 
-use super::{FailureKind, TestOutcome, lacking};
+use super::{Cause, FailureKind, TestOutcome, lacking};
 use crate::case::{
     Answers, Case, Family, GRPC, HTTP2, HTTP3, PACKETS, PressedState, RequirementLevel,
 };
@@ -162,6 +162,10 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     let is_odd = || invalid() || exchange.judgement.must_refuse;
     if is_silent && is_odd() || effect == Effect::Hang && (is_recommended(case) || gives_up()) {
         return SentSort::Misleading;
+    }
+    // no response follows on this connection that could be confused with the content
+    if effect == Effect::AnswerClosed && exchange.judgement.cause == Some(Cause::HeadContent) {
+        return SentSort::Other;
     }
     case.risk.map_or(SentSort::Other, SentSort::from)
 }

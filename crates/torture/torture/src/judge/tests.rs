@@ -367,6 +367,9 @@ fn an_expectation_of_refusals_only_must_refuse() {
         judge(&exchange, RequirementLevel::Must, &talk, &talk_page()).must_refuse
     };
     assert!(must_refuse("4xx|reject") && must_refuse("400 close|501"));
+    assert!(must_refuse("431") && must_refuse("501|505|414"));
+    // these reply to valid requests
+    assert!(!must_refuse("416") && !must_refuse("404") && !must_refuse("412|400"));
     assert!(!must_refuse("400|2xx") && !must_refuse("plain") && !must_refuse("5xx"));
 }
 
@@ -486,4 +489,55 @@ fn a_refused_follow_up_shows_unread_content_unless_closed() {
     assert_eq!(kind(BAD_OPEN, TalkEnd::Open), FailureKind::NextRefused);
     assert_eq!(kind(BAD_OPEN, TalkEnd::Closed), FailureKind::BothRefused);
     assert_eq!(kind(BAD, TalkEnd::Open), FailureKind::BothRefused);
+}
+
+/// Sends this and judges what is received until the end.
+fn ended(sent: &str, accept: &str, received: &str, end: TalkEnd) -> Judgement {
+    let steps = vec![Move::Send(sent.as_bytes().to_vec())];
+    let talk = Talk { steps, ..talk(received, end, None) };
+    judge(&exchange(accept, "", ""), RequirementLevel::Must, &talk, &talk_page())
+}
+
+#[test]
+fn a_valid_request_with_two_responses_always_fails() {
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let both = format!("{OK}HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let outcome = |content: &str, accept: &str, received: &str| {
+        let found = ended(&format!("{head}{content}"), accept, received, TalkEnd::Closed);
+        (found.outcome, found.kind)
+    };
+    let parsed = (TestOutcome::Fail, Some(FailureKind::ContentParsed));
+    // the trailer is parsed as the next request
+    assert_eq!(outcome("1\r\nx\r\n0\r\nA: b\r\n\r\n", "2xx", &both), parsed);
+    assert_eq!(outcome("1\r\nx\r\n0\r\n\r\n", "2xx", &both), parsed);
+    assert_eq!(outcome("1\r\nx\r\n0\r\nA: b\r\n\r\n", "2xx", OK).0, TestOutcome::Pass);
+    // what follows a message is another one
+    assert_eq!(outcome("1\r\nx\r\n0\r\n\r\nNOISE\r\n\r\n", "2xx", &both).0, TestOutcome::Pass);
+}
+
+#[test]
+fn a_close_before_the_content_and_an_echoed_version_are_causes() {
+    let waits = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n";
+    let cause = |sent: &str, received: &str| ended(sent, "2xx", received, TalkEnd::Closed).cause;
+    assert_eq!(cause(waits, ""), Some(Cause::NoContinue));
+    assert_eq!(cause("GET / HTTP/1.1\r\nHost: h\r\n\r\n", ""), None);
+    let request = |version: &str| format!("GET / {version}\r\nHost: h\r\n\r\n");
+    for version in ["HTTP/9.9", "HTTP/1.1 x", "zzz"] {
+        let received = format!("{version} 200 OK\r\n\r\n");
+        assert_eq!(cause(&request(version), &received), Some(Cause::EchoedVersion), "{version}");
+    }
+    let other = cause(&request("HTTP/9.9"), "zzz 200 OK\r\n\r\n");
+    assert!(matches!(other, Some(Cause::NoHttp(_))), "{other:?}");
+}
+
+#[test]
+fn a_request_behind_an_unknown_end_is_parsed_content() {
+    let length =
+        |text: &str| format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {text}\r\n\r\n");
+    let both = format!("{OK}HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    let next = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+    let kind = |sent: String| ended(&sent, "400", &both, TalkEnd::Closed).kind;
+    assert_eq!(kind(length("x") + next), Some(FailureKind::ContentParsed));
+    // two valid requests
+    assert_eq!(kind(length("0") + next), Some(FailureKind::AnswerClosed));
 }

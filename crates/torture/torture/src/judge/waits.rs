@@ -1,5 +1,6 @@
 //! Data that a server may rightly wait for: silence after half a message is not a hang.
 
+use super::has_ended;
 use dialogue::talk::{Move, Talk, TalkEnd, is_raw};
 
 /// The missing part of a message for a strict parser.
@@ -41,10 +42,19 @@ pub fn lacks_continue(talk: &Talk) -> bool {
     is_hang(talk) && awaits_continue(talk)
 }
 
-/// Returns whether the client got nothing, and has sent only a head that expects 100 (Continue).
+/// Returns whether a client waits that has sent only a head that expects 100 (Continue).
 pub(super) fn awaits_continue(talk: &Talk) -> bool {
-    let nothing = has_no_response(talk) && talk.replies.interim.is_empty();
-    if talk.end != TalkEnd::Silent || !nothing {
+    talk.end == TalkEnd::Silent && is_held_back(talk)
+}
+
+/// Returns whether the server closed the connection of such a client, instead of a response.
+pub(super) fn is_closed_before_content(talk: &Talk) -> bool {
+    has_ended(talk) && is_held_back(talk)
+}
+
+/// Returns whether the client got nothing, and has sent only a head that expects 100 (Continue).
+fn is_held_back(talk: &Talk) -> bool {
+    if !has_no_response(talk) || !talk.replies.interim.is_empty() {
         return false;
     }
     let sent = crate::record::sent(&talk.steps);

@@ -215,3 +215,14 @@ fn half_a_message_of_a_client_that_gives_up_is_no_request() {
     assert_eq!(hung(half), Severity::Medium);
     assert_eq!(hung(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"), Severity::High);
 }
+
+#[test]
+fn content_of_head_matters_while_the_connection_stays_open() {
+    let rated = |kind| {
+        let mut row = row(&case("S-99", "intermediaries"), TestOutcome::Fail, Some(kind));
+        row.exchanges[0].judgement.cause = Some(Cause::HeadContent);
+        of_case(&row).map(|weight| weight.severity)
+    };
+    assert_eq!(rated(FailureKind::Answer), Some(Severity::Medium));
+    assert_eq!(rated(FailureKind::AnswerClosed), Some(Severity::Low));
+}
