@@ -31,6 +31,7 @@ impl GivenOptions {
         if plan.has_grpc() && plan.grpc.variant != GrpcVariant::Grpc {
             self.settle_variant(plan);
         }
+        self.insert_values(plan, files)?;
         let Some(set) = plan.grpc.descriptors.as_ref().filter(|_| plan.has_grpc()) else {
             return Ok(());
         };
@@ -52,6 +53,25 @@ impl GivenOptions {
             request.map_err(|why| UsageError::new(format!("--message: {why}")))?;
         }
         Ok(())
+    }
+}
+
+impl GivenOptions {
+    /// Inserts values into the message of each call, if it has any.
+    fn insert_values(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
+        let feeders = self.text("feeder").map(plan::journey::feeder_tables).transpose();
+        let feeders = feeders.map_err(|why| UsageError::new(format!("--feeder: {why}")))?;
+        if !plan.has_message_template() {
+            return match feeders {
+                None => Ok(()),
+                Some(_) => Err(UsageError::new(
+                    "--feeder gives values for the --message of gRPC calls, which inserts none: \
+                     write {{name.column}} in it, or drop --feeder",
+                )),
+            };
+        }
+        plan.insert_into_message(feeders.unwrap_or_default(), files)
+            .map_err(|why| UsageError::new(format!("--message: {why}")))
     }
 }
 

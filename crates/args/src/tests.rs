@@ -24,7 +24,8 @@ fn files() -> Texts {
         (name == "s.proto").then(|| String::from_utf8_lossy(SERVICE).into_owned())
     });
     let set = set.map_or_else(|why| panic!("{why}"), |schema| schema.to_set());
-    let files: [(&str, &[u8]); 19] = [
+    let files: [(&str, &[u8]); 20] = [
+        ("people.csv", b"a\n1\n"),
         ("s.proto", SERVICE),
         (
             "x/s.proto",
@@ -360,8 +361,10 @@ const VALUES: &[(&str, &str)] = &[
     ("proto-path", "x --proto s.proto"),
     ("protoset", "s.set"),
     ("grpc-status", "5"),
+    ("feeder", "u=people.csv --message {{u.a}}"),
     ("messages", "5 --message [{}]"),
     ("message-rate", "5/s --message [{}]"),
+    ("correlate", "field:id --message [{}] --message-rate 5/s"),
     ("grpc-protocol", "connect"),
     ("grpc-timeout", "2s"),
     ("grpc-compress", "gzip"),
@@ -578,9 +581,9 @@ fn every_option_of_run_does_something() {
             "curl" => "",
             "early-data" | "migrate" => "https://h/",
             name if name.starts_with("ws-") => "ws://h/",
-            "message" | "messages" | "message-rate" | "proto" | "proto-path" | "protoset"
-            | "grpc-status" | "grpc-timeout" | "grpc-protocol" | "grpc-compress"
-            | "grpc-keepalive" | "grpc-backend" => "grpc://h/p.S/M",
+            "message" | "correlate" | "feeder" | "messages" | "message-rate" | "proto"
+            | "proto-path" | "protoset" | "grpc-status" | "grpc-timeout" | "grpc-protocol"
+            | "grpc-compress" | "grpc-keepalive" | "grpc-backend" => "grpc://h/p.S/M",
             _ => URL,
         };
         let with = split(&format!("{url} --{name}{glue}{own} {list}"));

@@ -3,6 +3,7 @@
 
 mod tokens;
 
+use crate::answers::AnswerReader;
 use crate::verify::Hashing;
 use plan::{BodyRule, Expect};
 use protocol::grpc::BodyReader;
@@ -98,6 +99,8 @@ pub(crate) enum StreamReader {
         reader: BodyReader,
         /// The response names the encoding of its compressed messages.
         has_encoding: bool,
+        /// Matches answers with messages, if a field tells which.
+        answers: Option<Box<AnswerReader>>,
     },
 }
 
@@ -106,7 +109,12 @@ impl StreamReader {
         match self {
             StreamReader::Events(reader) => reader.push(piece),
             StreamReader::Tokens(reader) => reader.push(piece),
-            StreamReader::Messages { reader, .. } => reader.push(piece),
+            StreamReader::Messages { reader, answers, .. } => {
+                if let Some(answers) = answers {
+                    answers.push(piece);
+                }
+                reader.push(piece)
+            }
         }
     }
 
@@ -120,7 +128,7 @@ impl StreamReader {
 
     /// Searches the head for the encoding once a message is marked as compressed.
     fn note_encoding(&mut self, head: &[u8]) {
-        if let StreamReader::Messages { reader, has_encoding } = self
+        if let StreamReader::Messages { reader, has_encoding, .. } = self
             && reader.is_compressed()
             && !*has_encoding
         {
@@ -136,7 +144,7 @@ impl StreamReader {
             StreamReader::Tokens(reader) => {
                 reader.is_broken().then_some(FailureClass::StreamFailed)
             }
-            StreamReader::Messages { reader, has_encoding } => {
+            StreamReader::Messages { reader, has_encoding, .. } => {
                 reader.fault(*has_encoding).map(|_| FailureClass::BadFraming)
             }
         }
@@ -203,6 +211,14 @@ impl Inspect {
             self.fresh += reader.finish();
         }
         std::mem::take(&mut self.fresh)
+    }
+
+    /// Returns the numbers of the request's messages that were answered since the last call.
+    pub(crate) fn take_answers(&mut self) -> Vec<u32> {
+        match &mut self.events {
+            Some(StreamReader::Messages { answers: Some(answers), .. }) => answers.take(),
+            _ => Vec::new(),
+        }
     }
 
     /// Takes the frame that ends the gRPC call, or the start of a body that is a single message.
@@ -397,7 +413,11 @@ mod tests {
         let mut judged = |head: &[u8], body: &[u8]| {
             inspect.reset();
             let reader = BodyReader::new(BodyForm::Messages { end_flag: 0, text: false });
-            inspect.expect_events(|| StreamReader::Messages { reader, has_encoding: false });
+            inspect.expect_events(|| StreamReader::Messages {
+                reader,
+                has_encoding: false,
+                answers: None,
+            });
             inspect.take(&test, head, body, true);
             (inspect.take_events(true), inspect.finish(&test).1)
         };

@@ -1,5 +1,6 @@
 //! Collected parts of a response in progress, if more than its length is needed.
 
+use crate::answers::{AnswerKeys, AnswerReader};
 use crate::inspect::{BodyTest, Inspect, StreamReader, TokenReader};
 use crate::setup::RESPONSE_KEPT_MAX;
 use plan::Streaming;
@@ -7,6 +8,7 @@ use protocol::grpc::{BodyForm, BodyReader};
 use protocol::http1::events::EventReader;
 use sample::{BodyPrint, FailureClass};
 use stats::{SAMPLE_BYTES_MAX, StreamMarks};
+use std::sync::Arc;
 
 /// Maximum size of a body kept for a script or a guide, in bytes; the rest is cut off.
 const BODY_MAX: usize = 16 << 20;
@@ -40,16 +42,23 @@ impl Intake {
         self.end.clear();
     }
 
-    /// Expects a stream of events as the next body. `grpc`: form of bodies with gRPC messages.
-    pub(crate) fn expect_events(&mut self, form: Streaming, grpc: BodyForm) {
+    /// Expects a stream of events as the next body. `grpc`: form of bodies with gRPC messages, and
+    /// the messages that they may answer.
+    pub(crate) fn expect_events(
+        &mut self,
+        form: Streaming,
+        grpc: (BodyForm, Option<&Arc<AnswerKeys>>),
+    ) {
         self.marks.usage = form.is_token_stream().then(Default::default);
         self.inspect.expect_events(|| match form {
             Streaming::Sse => StreamReader::Events(EventReader::sse()),
             Streaming::Lines => StreamReader::Events(EventReader::lines()),
             Streaming::Model(api) => StreamReader::Tokens(Box::new(TokenReader::new(api))),
-            Streaming::Grpc => {
-                StreamReader::Messages { reader: BodyReader::new(grpc), has_encoding: false }
-            }
+            Streaming::Grpc => StreamReader::Messages {
+                reader: BodyReader::new(grpc.0),
+                has_encoding: false,
+                answers: grpc.1.map(|keys| Box::new(AnswerReader::new(Arc::clone(keys)))),
+            },
         });
     }
 
@@ -64,6 +73,11 @@ impl Intake {
             self.marks.usage = self.inspect.usage();
         }
         self.inspect.take_events(whole)
+    }
+
+    /// Returns the numbers of the request's messages that were answered since the last call.
+    pub(crate) fn take_answers(&mut self) -> Vec<u32> {
+        self.inspect.take_answers()
     }
 
     /// Keeps a piece of the response, as far as there is room.

@@ -21,6 +21,7 @@ use stats::{
     Connections, FailedResponse, FailedResponses, ReconnectTally, Recorder, Snapshot, StreamEnd,
     StreamMarks,
 };
+use std::collections::BTreeMap;
 use units::Nanos;
 
 /// Records are passed on when this many exist.
@@ -71,6 +72,10 @@ pub(crate) struct Journal {
     logging: Logging,
     /// True if finished calls are logged or reported, are the ends of streams, or are counted by
     /// kind of client.
+    reports: bool,
+    /// Total wait for a stream of each call in flight that waited, by index.
+    stream_waits: BTreeMap<u64, Nanos>,
+    /// True if finished calls are reported, or may have waited: one flag for the path of all calls.
     watched: bool,
     log: Vec<CallRecord>,
     /// The log contains a failure that must be passed on at once.
@@ -103,11 +108,14 @@ impl Journal {
         let mut recorder = Recorder::new(0, window).with_rows(rows);
         recorder.now = setup.fresh_snapshot();
         let spare = setup.fresh_snapshot();
+        let reports = setup.logging.calls || setup.body.streams() || setup.crowd.is_some();
         Journal {
             recorder,
             spare,
             logging: setup.logging,
-            watched: setup.logging.calls || setup.body.streams() || setup.crowd.is_some(),
+            reports,
+            stream_waits: BTreeMap::new(),
+            watched: reports,
             log: Vec::new(),
             log_urgent: false,
             ends: Ends::default(),
@@ -181,7 +189,7 @@ impl Journal {
         self.logging.calls
     }
 
-    /// Returns whether finished calls are reported individually.
+    /// Returns whether the ends of calls are passed to [`Journal::reports_end`].
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.watched
@@ -189,7 +197,19 @@ impl Journal {
 
     /// Reports each finished call from now on.
     pub(crate) fn watch(&mut self) {
-        self.watched = true;
+        (self.reports, self.watched) = (true, true);
+    }
+
+    /// Records the wait of a finished call, if it waited for a stream. Returns whether finished
+    /// calls are reported individually.
+    pub(crate) fn reports_end(&mut self, index: u64, intended: Nanos) -> bool {
+        if !self.stream_waits.is_empty() {
+            if let Some(wait) = self.stream_waits.remove(&index) {
+                self.recorder.waited_for_stream(intended, wait);
+            }
+            self.watched = self.reports || !self.stream_waits.is_empty();
+        }
+        self.reports
     }
 
     /// Adds observations of a guide.
@@ -274,12 +294,27 @@ impl Journal {
         intended: Nanos,
         now: Nanos,
     ) {
-        if let Some(rate) = grpc.message_rate.filter(|_| grpc.answers) {
+        let in_order = grpc.answers && grpc.correlate.is_none();
+        if let Some(rate) = grpc.message_rate.filter(|_| in_order) {
             let numbers = marks.events()..marks.events() + count;
             let due = numbers.map(|number| due_instant(intended, rate, number));
             self.recorder.answered_messages(due, intended, now);
         }
         self.recorder.events(marks, count, intended, now);
+    }
+
+    /// Records answers to the messages with these numbers of a call that was due at `intended`.
+    pub(crate) fn answers_by_field(
+        &mut self,
+        grpc: &plan::GrpcPlan,
+        numbers: &[u32],
+        intended: Nanos,
+        now: Nanos,
+    ) {
+        if let Some(rate) = grpc.message_rate {
+            let due = numbers.iter().map(|number| due_instant(intended, rate, u64::from(*number)));
+            self.recorder.answered_messages(due, intended, now);
+        }
     }
 
     /// Counts a message of a stream that was due at that instant and was released. `held_back`:
@@ -288,9 +323,11 @@ impl Journal {
         self.recorder.message_released(held_back, due);
     }
 
-    /// Records the time that a call, which was due at `due`, waited for a stream.
-    pub(crate) fn waited_for_stream(&mut self, due: Nanos, wait: Nanos) {
-        self.recorder.waited_for_stream(due, wait);
+    /// Records that a call waited for a stream. It may wait again, on another connection or after a
+    /// refusal: its waits are one figure, counted at its end.
+    pub(crate) fn waited_for_stream(&mut self, index: u64, wait: Nanos) {
+        *self.stream_waits.entry(index).or_default() += wait;
+        self.watched = true;
     }
 
     /// Counts the back end of a response to a call that was due at `due`.

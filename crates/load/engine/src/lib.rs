@@ -7,6 +7,7 @@
 //! two.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod call;
 pub mod check;
 mod churn;
@@ -27,6 +28,7 @@ mod inspect;
 mod intake;
 mod journal;
 pub mod journey;
+mod message_field;
 mod paced_reads;
 mod pacer;
 mod pool;

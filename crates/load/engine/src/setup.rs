@@ -1,6 +1,7 @@
 //! State shared by every worker of a run: the prepared plan. The caller resolves endpoints;
 //! requests are rendered here, once.
 
+use crate::answers::AnswerKeys;
 use crate::inspect::BodyTest;
 use crate::journey;
 use crate::render::{build_template, raw_template};
@@ -151,6 +152,8 @@ pub struct Setup {
     grpc_status: Vec<Vec<u8>>,
     /// Form of the bodies of gRPC calls, by row.
     grpc_forms: Vec<BodyForm>,
+    /// Messages of a stream by the field that their answers repeat; `None` without one.
+    pub(crate) answer_keys: Option<Arc<AnswerKeys>>,
     /// The secrets of the plan: its responses may repeat them.
     pub(crate) secrets: Masker,
 }
@@ -245,15 +248,15 @@ impl Setup {
         let (grpc_status, grpc_forms) = (plan.grpc_expectations(), plan.grpc_forms());
         let protocol = protocol(&plan).map_err(SetupError)?;
         let sockets = step_socket_protocol(&plan).map_err(SetupError)?;
-        let shares = shares(plan.websocket.rooms, workers)?;
         Ok(Setup {
+            answer_keys: AnswerKeys::of(&plan),
+            shares: shares(plan.websocket.rooms, workers)?,
             secrets: Masker::of(&plan),
             scripts: plan.load.session().map_or_else(Vec::new, scripts),
             plan,
             endpoints,
             targets,
             workers,
-            shares,
             start,
             seed,
             body,

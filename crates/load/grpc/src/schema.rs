@@ -1,7 +1,9 @@
 //! Descriptors, methods and messages.
 
 use prost_reflect::prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions,
+};
 use prost_types::FileDescriptorProto;
 use protocol::grpc::{MessageCodec, messages, prefixed};
 use protox::file::{File, FileResolver, GoogleFileResolver};
@@ -247,6 +249,32 @@ pub struct GrpcMethod {
     descriptor: MethodDescriptor,
 }
 
+/// Returns the numbers of the fields that `name` lists, in a message of this type.
+fn field_place(message: &MessageDescriptor, name: &str) -> Result<Vec<u32>, SchemaError> {
+    let mut place = Vec::new();
+    let mut within = Some(message.clone());
+    for part in name.split('.') {
+        let known = within.take().and_then(|message| message.get_field_by_name(part));
+        let Some(field) = known.filter(|field| !field.is_list() && !field.is_map()) else {
+            return Err(error(format!(
+                "{} has no single field {}",
+                message.full_name(),
+                quoted(name)
+            )));
+        };
+        place.push(field.number());
+        within = field.kind().as_message().cloned();
+    }
+    match within {
+        None => Ok(place),
+        Some(inner) => Err(error(format!(
+            "{} is a message; name one of the fields of {}",
+            quoted(name),
+            inner.full_name()
+        ))),
+    }
+}
+
 impl GrpcMethod {
     /// Returns service and method as in `:path` of a request.
     pub fn path(&self) -> String {
@@ -294,6 +322,16 @@ impl GrpcMethod {
     /// Returns whether the client or the server may send several messages.
     pub fn has_stream(&self) -> bool {
         self.is_client_streaming() || self.is_server_streaming()
+    }
+
+    /// Returns the field numbers of a field of requests and of responses, outer ones first; `name`:
+    /// names separated by dots.
+    ///
+    /// # Errors
+    /// Fails if one of them has no such field, or its values cannot be compared.
+    pub fn field_places(&self, name: &str) -> Result<(Vec<u32>, Vec<u32>), SchemaError> {
+        let request = field_place(&self.descriptor.input(), name)?;
+        Ok((request, field_place(&self.descriptor.output(), name)?))
     }
 
     /// Builds the body of a request from a JSON message, or from a list of them for a client

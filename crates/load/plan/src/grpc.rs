@@ -4,7 +4,7 @@ use crate::check::Text;
 use crate::{HttpVersion, ID_MARK, Plan, Streaming};
 use protocol::grpc::{BodyForm, CONNECT_STREAM, gzipped, messages};
 pub use protocol::grpc::{Code as GrpcCode, Variant as GrpcVariant};
-use units::{Nanos, Rate};
+use units::{Nanos, ParseError, Rate, quoted};
 
 /// gRPC settings of a plan. The method is the path of the URL, `/package.Service/Method`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,11 +27,61 @@ pub struct GrpcPlan {
     pub message_rate: Option<Rate>,
     /// True if message k of a response answers message k of its request.
     pub answers: bool,
+    /// Field whose value an answer repeats from its message; `None` if they have the same order.
+    pub correlate: Option<AnswerField>,
     /// Time without received data after which a connection with calls in flight is pinged; `None`
     /// for never.
     pub keepalive: Option<Nanos>,
     /// Name of the field, in the head or the trailers of responses, whose value names the back end.
     pub backend: Option<String>,
+}
+
+/// A field that a message of a bidirectional stream and its answer have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerField {
+    /// Names of the fields that contain it, and its own, separated by dots.
+    pub name: String,
+    /// Field numbers in requests and in answers; `None` before the descriptors are known.
+    pub places: Option<(Vec<u32>, Vec<u32>)>,
+}
+
+impl AnswerField {
+    /// Parses `field:NAME`, or `field:NAME=1.2/3` with field numbers of requests and answers.
+    ///
+    /// # Errors
+    /// Fails for any other text.
+    pub fn parse(text: &str) -> Result<AnswerField, ParseError> {
+        let wrong =
+            || ParseError(format!("{} is not a rule; write order or field:NAME", quoted(text)));
+        let rest = text.strip_prefix("field:").ok_or_else(wrong)?;
+        let (name, places) = match rest.split_once('=') {
+            None => (rest, None),
+            Some((name, places)) => {
+                let (request, answer) = places.split_once('/').ok_or_else(wrong)?;
+                let path = |text: &str| {
+                    text.split('.').map(str::parse).collect::<Result<Vec<u32>, _>>().ok()
+                };
+                let both = path(request).zip(path(answer));
+                (name, Some(both.ok_or_else(wrong)?))
+            }
+        };
+        if name.is_empty() || name.split('.').any(str::is_empty) {
+            return Err(wrong());
+        }
+        Ok(AnswerField { name: name.to_owned(), places })
+    }
+
+    /// Formats it as [`AnswerField::parse`] reads it.
+    pub fn text(&self) -> String {
+        let path =
+            |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<String>>().join(".");
+        match &self.places {
+            None => format!("field:{}", self.name),
+            Some((request, answer)) => {
+                format!("field:{}={}/{}", self.name, path(request), path(answer))
+            }
+        }
+    }
 }
 
 /// A journey step that is a gRPC call. Its method is the URL of the step's request, and its
@@ -91,7 +141,11 @@ const GZIP_FIELDS: [(&str, &str); 2] =
 
 /// Adds the fields for calls of a variant, except for those that a step sets.
 pub(crate) fn add_fields(headers: &mut Vec<(String, Text)>, variant: GrpcVariant) {
-    for (field, value) in variant.fields() {
+    add_missing(headers, variant.fields());
+}
+
+fn add_missing(headers: &mut Vec<(String, Text)>, fields: &[(&str, &str)]) {
+    for (field, value) in fields {
         if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(field)) {
             headers.push(((*field).to_owned(), Text::plain(*value)));
         }
@@ -141,12 +195,26 @@ impl Plan {
         });
     }
 
-    /// Compresses messages with gzip.
+    /// Compresses messages with gzip. In a plan with journeys the fields are those of its gRPC
+    /// steps: its other steps are requests without messages.
     pub(crate) fn compress_grpc(&mut self) {
         self.grpc.compress = true;
-        for (name, value) in GZIP_FIELDS {
-            self.request.add_missing_header(name, value);
-        }
+        let Some(journeys) = &mut self.journeys else {
+            for (name, value) in GZIP_FIELDS {
+                self.request.add_missing_header(name, value);
+            }
+            return;
+        };
+        journeys.change_steps(&mut |step| {
+            if step.grpc.is_some() {
+                add_missing(&mut step.ask.headers, &GZIP_FIELDS);
+            }
+        });
+    }
+
+    /// Removes the fields of compressed messages from all requests.
+    pub(crate) fn remove_compressed_fields(&mut self) {
+        self.request.headers.retain(|(name, value)| !GZIP_FIELDS.contains(&(&**name, &**value)));
     }
 
     /// Sets the content type that Connect uses for methods with a stream: for all calls, or for the

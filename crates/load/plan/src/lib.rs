@@ -38,7 +38,7 @@ pub use file::{
     to_toml,
 };
 pub use form::{check_form_field, form_body};
-pub use grpc::{GrpcCode, GrpcPlan, GrpcStep, GrpcVariant, http_url};
+pub use grpc::{AnswerField, GrpcCode, GrpcPlan, GrpcStep, GrpcVariant, http_url};
 pub use masker::Masker;
 pub use model::*;
 pub use model_request::{ModelRequest, parse_tokens};

@@ -269,6 +269,17 @@ fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
         "--message-rate needs streams of HTTP/2; drop --http 3",
     );
     problems.add_if(
+        plan.grpc.correlate.is_some() && !paced,
+        "--correlate",
+        "--correlate field:… is for the answers to messages on a schedule; give --message-rate, or \
+         drop it",
+    );
+    problems.add_if(
+        plan.grpc.correlate.is_some() && plan.grpc.compress,
+        "--correlate",
+        "--correlate field:… reads messages that are not compressed; drop --grpc-compress",
+    );
+    problems.add_if(
         paced && plan.grpc.message_differs(),
         "--message-rate",
         "--message-rate cannot be used with {id} in --message yet; drop one",
@@ -286,9 +297,12 @@ fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
              \"grpc://host:port\", or http = \"2\" in [request]",
         ),
         (
-            plan.grpc.messages.is_some() || plan.grpc.message_rate.is_some(),
+            plan.grpc.messages.is_some()
+                || plan.grpc.message_rate.is_some()
+                || plan.grpc.correlate.is_some(),
             "--message-rate",
-            "--messages and --message-rate are for a grpc:// URL alone yet; drop them",
+            "--messages and --message-rate send the same messages in each call, and not those of \
+             steps or with inserted values; drop them",
         ),
         (
             plan.grpc.message.is_some(),

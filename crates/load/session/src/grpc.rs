@@ -12,7 +12,7 @@ use grpc::reflection::{Inquiry, PATHS, QUESTIONS_MAX};
 use grpc::{GrpcMethod, Schema, SchemaError};
 use plan::check::Body;
 use plan::journey::JourneyStep;
-use plan::{GrpcPlan, GrpcVariant, Plan};
+use plan::{AnswerField, GrpcPlan, GrpcVariant, Plan};
 use protocol::grpc::{Code, MessageCodec, messages, status_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,11 +47,15 @@ impl Session {
             None => reflected(plan, self)?,
         };
         let (mut bodies, mut streams, mut answers) = (Vec::new(), false, false);
+        let mut field = plan.grpc.correlate.clone();
         for target in &plan.targets {
             let method = schema.method(target.url.path()).map_err(usage)?;
             streams |= method.has_stream();
             answers |= method.is_client_streaming() && method.is_server_streaming();
             check_stream(plan, &method)?;
+            if let Some(field) = &mut field {
+                field.places = Some(places_of(field, &method)?);
+            }
             let body = method.request(plan.grpc.message_of(0).as_deref());
             let body = body.map_err(|why| Failure::usage(format!("--message: {why}")))?;
             let body = repeated(body, plan.grpc.messages)?;
@@ -70,7 +74,7 @@ impl Session {
             self.stream_connect(Vec::new());
         }
         if answers && plan.grpc.message_rate.is_some() {
-            self.answer_messages();
+            self.answer_messages(field);
         }
         self.send(body);
         Ok(())
@@ -95,13 +99,10 @@ impl Session {
             self.describe(schema.to_set());
         }
         let plan = self.fit.plan.clone();
-        let mut rows = Vec::new();
         for (step, method) in step_methods(&plan)? {
             check_message(step, &method)?;
-            if method.has_stream() {
-                rows.push(step.row);
-            }
         }
+        let rows = stream_rows(&plan)?;
         if !rows.is_empty() {
             self.stream_connect(rows);
         }
@@ -159,6 +160,18 @@ fn check_stream(plan: &Plan, method: &GrpcMethod) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
+}
+
+/// Returns the numbers of the field by which answers are matched.
+fn places_of(field: &AnswerField, method: &GrpcMethod) -> Result<(Vec<u32>, Vec<u32>), Failure> {
+    let wrong = |why: String| Failure::usage(format!("--correlate field:{}: {why}", field.name));
+    if !(method.is_client_streaming() && method.is_server_streaming()) {
+        return Err(wrong(format!(
+            "it is for streams in both directions, and {} is none; drop it",
+            method.path()
+        )));
+    }
+    method.field_places(&field.name).map_err(|why| wrong(why.0))
 }
 
 /// Repeats the messages of a body in turn, up to this number.
@@ -220,6 +233,25 @@ fn step_methods(plan: &Plan) -> Result<Vec<(&JourneyStep, GrpcMethod)>, Failure>
         methods.push((step, method));
     }
     Ok(methods)
+}
+
+/// Returns the rows of the steps whose method has a stream.
+fn stream_rows(plan: &Plan) -> Result<Vec<u32>, Failure> {
+    let methods = step_methods(plan)?.into_iter();
+    Ok(methods.filter(|(_, method)| method.has_stream()).map(|(step, _)| step.row).collect())
+}
+
+/// Gives steps the content types that Connect uses for methods with a stream, by the descriptors of
+/// a plan that was read from its text.
+///
+/// # Errors
+/// Fails for an unknown method.
+pub fn declare_streams(plan: &mut Plan) -> Result<(), Failure> {
+    if plan.grpc.variant == GrpcVariant::Connect {
+        let rows = stream_rows(plan)?;
+        plan.stream_connect(&rows);
+    }
+    Ok(())
 }
 
 fn wrong_step(step: &JourneyStep, why: &str) -> Failure {
@@ -354,5 +386,42 @@ fn ask(
         (true, code) => Err(failed(format!("reflection: {}: {}", code.name(), status.message))),
         (false, _) if reply.facts.status == 200 => Ok(reply.body),
         _ => Err(failed(format!("reflection: HTTP status {}", reply.facts.status))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::grpc::BodyForm;
+
+    const PROTO: &str = "syntax = 'proto3'; package t; message M { string v = 1; }\n\
+        service S { rpc One(M) returns (M); rpc Many(M) returns (stream M); }";
+
+    /// An agent of a fleet reads the plan from its text.
+    #[test]
+    fn descriptors_of_a_plan_s_text_give_the_streams_of_connect() {
+        let text = "version = 1\nurl = 'grpc://127.0.0.1:1'\n[grpc]\nprotocol = 'connect'\n\
+            [[journey]]\nname = 'j'\n[[journey.step]]\nname = 'one'\ngrpc = 't.S/One'\n\
+            [[journey.step]]\nname = 'many'\ngrpc = 't.S/Many'\n";
+        let mut typed = plan::from_toml(text, &plan::NoFiles).expect("a plan");
+        let source = |name: &str| (name == "t.proto").then(|| PROTO.to_owned());
+        let schema = Schema::compile("t.proto", &source).expect("a schema");
+        typed.grpc.descriptors = Some(schema.to_set());
+        let mut settled = typed.clone();
+        settled.stream_connect(&[1]);
+        let sent = plan::to_toml(&settled, plan::Secrets::Shown);
+        let mut read = plan::from_toml(&sent, &plan::NoFiles).expect("a plan");
+        assert_ne!(read.grpc_forms(), settled.grpc_forms());
+        declare_streams(&mut read).expect("known methods");
+        assert_eq!(plan::identity(&read), plan::identity(&typed));
+        let forms = read.grpc_forms();
+        assert_eq!(forms, settled.grpc_forms());
+        let of = |kind| BodyForm::of(GrpcVariant::Connect, kind);
+        assert_eq!(forms, [of("application/proto"), of("application/connect+proto")]);
+        // a name that the descriptors lack is refused with its step
+        let wrong = sent.replace("t.S/Many", "t.S/Mani");
+        let mut wrong = plan::from_toml(&wrong, &plan::NoFiles).expect("a plan");
+        let why = declare_streams(&mut wrong).expect_err("unknown").text;
+        assert!(why.contains("step \"many\"") && why.contains("Many"), "{why}");
     }
 }

@@ -55,6 +55,7 @@ pub use change::Change;
 pub use directory::directory_of;
 pub use exit::{Code, Failure, NotBegun};
 pub use first_call::PlainCall;
+pub use grpc::declare_streams;
 pub use judge::{Circumstances, Judge, printed_quantiles};
 pub use load::{Observers, RunLoad};
 pub use network::{Fleet, FleetTask, Network};

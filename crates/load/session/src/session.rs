@@ -13,7 +13,7 @@ use crate::{sockets, sut};
 use anyhow::Result;
 use engine::token::Tokens;
 use engine::{Endpoint, Share};
-use plan::Plan;
+use plan::{AnswerField, Plan};
 use record::run::FirstCall;
 use sample::Environment;
 use std::collections::BTreeMap;
@@ -257,9 +257,10 @@ impl Session {
         self.apply_settled();
     }
 
-    /// Records that messages of responses answer those of requests in order.
-    pub(crate) fn answer_messages(&mut self) {
+    /// Records that messages of responses answer those of requests: in order, or by a field.
+    pub(crate) fn answer_messages(&mut self, field: Option<AnswerField>) {
         self.settled.answers = true;
+        self.settled.correlate = field;
         self.apply_settled();
     }
 

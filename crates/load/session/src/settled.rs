@@ -1,7 +1,7 @@
 //! Results of negotiating with a plan's servers. A plan stays as typed and validated: adding the
 //! results makes another plan, which is run.
 
-use plan::{HttpVersion, Plan};
+use plan::{AnswerField, HttpVersion, Plan};
 
 /// Values negotiated with the servers, for every load of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,8 +16,10 @@ pub(crate) struct Settled {
     pub(crate) has_stream: bool,
     /// Rows of the steps whose method has a stream.
     pub(crate) stream_rows: Vec<u32>,
-    /// True if messages of gRPC responses answer those of requests in order.
+    /// True if messages of gRPC responses answer those of requests.
     pub(crate) answers: bool,
+    /// The field that messages and answers have in common, with its numbers.
+    pub(crate) correlate: Option<AnswerField>,
     /// Descriptors of gRPC methods that the server sent.
     pub(crate) descriptors: Option<Vec<u8>>,
 }
@@ -42,6 +44,9 @@ impl Settled {
             plan.request.body = Some(body.clone());
         }
         plan.grpc.answers |= self.answers;
+        if self.correlate.is_some() {
+            plan.grpc.correlate.clone_from(&self.correlate);
+        }
         if self.has_stream {
             plan.stream_connect(&self.stream_rows);
         }

@@ -61,9 +61,9 @@ fn journeys_use_setup_captures_and_each_row_once() {
     assert_eq!(alone, together);
 }
 
-/// The agents receive the descriptors. Steps over Connect are refused.
+/// The agents receive the descriptors, which also give the content types of Connect.
 #[test]
-fn agents_call_by_grpc_and_grpc_web() {
+fn agents_call_by_grpc_grpc_web_and_connect() {
     need_server();
     let folder = tempfile::tempdir().unwrap();
     let site = Site::start(&[]);
@@ -81,9 +81,7 @@ fn agents_call_by_grpc_and_grpc_web() {
     );
     let plan = keep(folder.path(), "plan.toml", &text);
     let by = |variant| ["--grpc-protocol", variant, "--proto", proto];
-    let refused = finish(fleet("2", &by("connect"), &plan), b"").expect(&[2]).stderr;
-    assert!(refused.contains("steps over Connect work on one machine only"), "{refused}");
-    for more in [&[][..], &by("grpc-web-text")] {
+    for more in [&[][..], &by("grpc-web-text"), &by("connect")] {
         let report = by_fleet(more, &plan);
         assert_eq!(whole(&report, "/outcomes/succeeded"), 40, "{:#}", report["failures"]);
         assert_eq!(whole(&report, "/grpc/statuses/0/calls"), 40, "{more:?}");

@@ -83,13 +83,6 @@ pub(crate) fn refusal(plan: &Plan) -> Option<&'static str> {
              run on each machine, each with its own --sources, or omit --stack",
         );
     }
-    // an agent reads the plan's text, which lacks the content types of streaming methods
-    if plan.grpc.variant == plan::GrpcVariant::Connect && !plan.grpc_rows().is_empty() {
-        return Some(
-            "steps over Connect work on one machine only: use --grpc-protocol grpc-web, or run it \
-             without a fleet",
-        );
-    }
     if plan.specweb99.is_some() {
         return Some(
             "--workload specweb99-like compares its POSTs with the server's log, which one machine \

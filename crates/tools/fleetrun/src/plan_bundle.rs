@@ -56,8 +56,9 @@ impl PlanBundle {
     /// # Errors
     /// Fails for a plan that this version cannot read or that breaks a rule.
     pub(crate) fn plan(&self) -> Result<Plan, String> {
-        let plan =
+        let mut plan =
             plan::from_toml(&self.plan, &plan::NoFiles).map_err(|error| error.to_string())?;
+        session::declare_streams(&mut plan).map_err(|failure| failure.text)?;
         plan::validate(&plan).map_err(|problems| {
             problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>().join("; ")
         })?;

@@ -10,6 +10,11 @@ impl Conn {
         self.call_mut(call)?.intake.take()
     }
 
+    /// Returns whether a part of the call's response was collected.
+    pub(crate) fn has_intake(&self, call: usize) -> bool {
+        self.call(call).is_some_and(|call| call.intake.is_some())
+    }
+
     /// Keeps a piece of the call's response that may be a sample.
     pub(crate) fn sample(
         &mut self,

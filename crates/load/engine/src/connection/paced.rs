@@ -46,14 +46,14 @@ impl Conn {
     }
 
     /// Counts the bytes sent at `now` for requests that waited for room, or for a stream. `waited` is
-    /// called with the due instant of each call that waited for a stream, and its wait.
-    pub(crate) fn count_late_bytes(&mut self, now: Nanos, mut waited: impl FnMut(Nanos, Nanos)) {
+    /// called with the index of each call that waited for a stream, and its wait.
+    pub(crate) fn count_late_bytes(&mut self, now: Nanos, mut waited: impl FnMut(u64, Nanos)) {
         let Some(work) = &mut self.work else { return };
         let has_streams = work.speaker.socket().is_none();
         while let Some(call) = work.speaker.take_opened() {
             if let Some(call) = work.calls.get_mut(call) {
                 if has_streams {
-                    waited(call.intended, now - call.issued.max(self.established));
+                    waited(call.index, now - call.issued.max(self.established));
                 }
                 // the wait ends now, unless the connection was established later; the call has been
                 // in flight since it was issued (law 1)
@@ -68,7 +68,7 @@ impl Conn {
                 call.bytes_sent += late.bytes;
                 call.written = now;
                 if late.begins {
-                    waited(call.intended, now - call.issued.max(self.established));
+                    waited(call.index, now - call.issued.max(self.established));
                     call.sent = now;
                 }
             }

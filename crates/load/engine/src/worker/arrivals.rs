@@ -317,7 +317,7 @@ impl Worker {
         }
         while let Some(call) = self.pool.dequeue_expired(now) {
             if self.setup.has_streams() {
-                self.journal.waited_for_stream(call.intended, now - call.intended);
+                self.journal.waited_for_stream(call.index, now - call.intended);
             }
             self.conclude(io, call, End::timed_out(FailureClass::QueueTimeout), now);
         }

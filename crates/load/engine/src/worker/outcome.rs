@@ -80,6 +80,9 @@ impl Worker {
     /// Counts a finished call for its kind of client, reports it to the guide, and logs it.
     #[inline(never)]
     fn report(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
+        if !self.journal.reports_end(call.index, call.intended) {
+            return;
+        }
         if self.setup.body.streams() {
             self.end_stream(call, end, sample.done);
         }

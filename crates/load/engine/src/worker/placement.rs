@@ -455,7 +455,7 @@ impl Worker {
         while let Some(mut call) = self.pool.dequeue_for(slot) {
             call.admitted = now;
             if self.setup.has_streams() {
-                self.journal.waited_for_stream(call.intended, now - call.intended);
+                self.journal.waited_for_stream(call.index, now - call.intended);
             }
             self.assign_outlined(slot, call, now);
         }

@@ -35,6 +35,10 @@ impl Worker {
     pub(super) fn gather(&mut self, slot: Slot, row: usize, came: &ResponsePiece<'_>, now: Nanos) {
         let ResponsePiece { piece, body, last } = *came;
         let conn = self.pool.conn_mut(slot);
+        // fields alone, before the content or after it
+        if piece.is_empty() && body.is_empty() && (!last || conn.has_intake(row)) {
+            return;
+        }
         let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
         if self.journal.keeps_responses() {
             intake.keep(piece);
@@ -56,6 +60,9 @@ impl Worker {
             let (events, intended) = (intake.take_events(false), call.intended);
             let grpc = &self.setup.plan.grpc;
             self.journal.events(grpc, &mut intake.marks, events, intended, now);
+            if self.setup.answer_keys.is_some() {
+                self.journal.answers_by_field(grpc, &intake.take_answers(), intended, now);
+            }
         }
         conn.restore_intake(row, Some(intake));
     }
@@ -693,7 +700,7 @@ fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     {
         let body = if good { setup.grpc_form(call.target) } else { BodyForm::Error };
         intake.marks.step = setup.stream_step(call.target);
-        intake.expect_events(form, body);
+        intake.expect_events(form, (body, setup.answer_keys.as_ref()));
     }
 }
 

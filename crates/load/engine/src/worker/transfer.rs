@@ -324,7 +324,7 @@ impl Worker {
                 }
                 Event::Connection => {
                     let journal = &mut self.journal;
-                    let waited = |due, wait| journal.waited_for_stream(due, wait);
+                    let waited = |index, wait| journal.waited_for_stream(index, wait);
                     self.pool.conn_mut(slot).count_late_bytes(now, waited);
                     self.flush_later(slot);
                     self.close_if_left(io, slot, now);

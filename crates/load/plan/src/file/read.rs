@@ -85,6 +85,21 @@ fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     }
 }
 
+/// Use of the tables of journeys.
+struct Uses {
+    journeys: bool,
+    /// Variables or feeders belong to the message of a gRPC call without a journey.
+    message_values: bool,
+}
+
+fn uses_of(file: &PlanFile) -> Uses {
+    let is_grpc_url = file.url.as_deref().is_some_and(|url| http_url(url).is_some());
+    let has_steps = [&file.setup, &file.journey, &file.teardown].into_iter().any(Option::is_some);
+    let has_values = file.vars.is_some() || file.feeder.is_some();
+    let message_values = !has_steps && has_values && is_grpc_url;
+    Uses { journeys: has_steps || (has_values && !message_values), message_values }
+}
+
 fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     if text.len() > FILE_BYTES_MAX {
         return Err(ParseError("the plan is longer than 1 GiB".to_owned()));
@@ -94,14 +109,14 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         false => ParseError(format!("the plan is invalid: {}", error.to_string().trim_end())),
     })?;
     check_version(file.version)?;
-    let parts = [&file.vars, &file.feeder, &file.setup, &file.journey, &file.teardown];
-    let journeys = parts.into_iter().any(Option::is_some);
+    let Uses { journeys, message_values } = uses_of(&file);
     if journeys && (file.targets.is_some() || file.urls_file.is_some() || file.script.is_some()) {
         let why = "a plan with journeys has only url: drop targets, urls_file and script";
         return Err(ParseError(why.to_owned()));
     }
-    let steps = [&file.setup, &file.journey].into_iter().flatten();
-    let url = file.url.or_else(|| origin_of(steps.filter_map(first_url).next()?));
+    // the server that is measured; the setup may only log in elsewhere
+    let mut steps = [&file.journey, &file.setup].into_iter().flatten();
+    let url = file.url.or_else(|| steps.find_map(|steps| origin_of(first_url(steps)?)));
     let grpc = url.as_deref().and_then(http_url);
     let (is_grpc, url) = (grpc.is_some(), grpc.or(url));
     let (targets, login) = read_targets(file.targets, url, file.urls_file, files)?;
@@ -149,8 +164,29 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let timed = stop.has("duration");
     stop.read(&mut plan, inputs)?;
     read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed, inputs)?;
+    if message_values || plan.has_message_template() {
+        insert_values(&mut plan, [("vars", file.vars), ("feeder", file.feeder)], files)?;
+    }
     plan.settle_websocket();
     Ok(plan.settle())
+}
+
+/// Inserts values into the message of a gRPC call without a journey.
+fn insert_values(
+    plan: &mut Plan,
+    tables: [(&str, Option<toml::Value>); 2],
+    files: &dyn FileSource,
+) -> Result<(), ParseError> {
+    let tables = tables.into_iter().filter_map(|(key, table)| Some((key.to_owned(), table?)));
+    if !plan.has_message_template() {
+        return Err(ParseError(
+            "the plan has vars or a feeder, no [[journey]] that uses them, and no {{…}} in its \
+             message"
+                .to_owned(),
+        ));
+    }
+    plan.insert_into_message(tables.collect(), files)
+        .map_err(|why| Table("grpc").fault("message", why))
 }
 
 fn is_check_plan(text: &str) -> bool {
@@ -253,12 +289,13 @@ fn read_script(table: ScriptTable, files: &dyn FileSource) -> Result<ScriptPlan,
     Ok(ScriptPlan { name, text, args: table.args.unwrap_or_default(), files: Vec::new() })
 }
 
-/// Returns the URL of the first step.
+/// Returns the URL of the first step that is a request or a gRPC call.
 fn first_url(steps: &toml::Value) -> Option<&str> {
     match steps {
         toml::Value::Array(all) => all.iter().find_map(first_url),
         toml::Value::Table(step) => {
-            step.get("url").map_or_else(|| first_url(step.get("step")?), toml::Value::as_str)
+            let url = step.get("url").or_else(|| step.get("grpc"));
+            url.map_or_else(|| first_url(step.get("step")?), toml::Value::as_str)
         }
         _ => None,
     }
@@ -266,8 +303,13 @@ fn first_url(steps: &toml::Value) -> Option<&str> {
 
 /// Returns the origin of a whole URL: the base of journeys whose plan has none.
 fn origin_of(url: &str) -> Option<String> {
-    let url = url::Url::parse(url).ok().filter(|url| ["http", "https"].contains(&url.scheme()))?;
-    Some(url.origin().ascii_serialization())
+    let http = http_url(url);
+    let is_grpc = http.is_some();
+    let url = url::Url::parse(http.as_deref().unwrap_or(url)).ok()?;
+    let url = Some(url).filter(|url| ["http", "https"].contains(&url.scheme()))?;
+    let origin = url.origin().ascii_serialization();
+    // the scheme of gRPC chooses HTTP/2
+    Some(if is_grpc { origin.replacen("http", "grpc", 1) } else { origin })
 }
 
 type Targets = (Vec<TargetPlan>, Option<Auth>);

@@ -440,3 +440,44 @@ fn stages_set_the_length_of_a_run_without_another_end() {
     let plan = from_toml(text, &NoFiles).unwrap();
     assert_eq!(plan.stop.duration, Some(Nanos::from_secs(10)));
 }
+
+/// The setup may log in on another server.
+#[test]
+fn without_a_url_the_base_is_the_server_of_the_journey() {
+    let base = |steps: &str| {
+        let text = format!("version = 1\n{steps}");
+        from_toml(&text, &NoFiles)
+            .map(|plan| (plan.journeys.unwrap().base.as_str().to_owned(), plan.request.version))
+    };
+    let setup = "[[setup]]\nname = 'login'\nurl = 'http://auth:1/login'\n";
+    let journey =
+        |step: &str| format!("[[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\n{step}\n");
+    let of = |steps: String| base(&steps).map(|(base, _)| base);
+    assert_eq!(
+        of(setup.to_owned() + &journey("url = 'http://shop:2/a'")).unwrap(),
+        "http://shop:2/"
+    );
+    // relative steps are on the only server that is named
+    assert_eq!(of(setup.to_owned() + &journey("url = '/a'")).unwrap(), "http://auth:1/");
+    assert!(of(journey("url = '/a'")).unwrap_err().to_string().contains("has no URL"));
+    let grpc = base(&(setup.to_owned() + &journey("grpc = 'grpcs://shop:2/a.B/C'"))).unwrap();
+    assert_eq!(grpc, ("https://shop:2/".to_owned(), HttpVersion::Http2));
+}
+
+#[test]
+fn only_grpc_steps_have_the_fields_of_compressed_messages() {
+    let text = "version = 1\nurl = 'grpc://h:1'\n[grpc]\ncompress = 'gzip'\n[[journey]]\n\
+        name = 'j'\n[[journey.step]]\nname = 'page'\nurl = '/page'\n[[journey.step]]\n\
+        name = 'call'\ngrpc = 'a.B/C'\n";
+    let plan = from_toml(text, &NoFiles).unwrap();
+    assert!(plan.request.headers.is_empty());
+    let fields = |row: usize| {
+        let steps = plan.journeys.as_ref().unwrap().steps();
+        let names = steps[row].ask.headers.iter().map(|(name, _)| name.clone());
+        names.filter(|name| name.starts_with("grpc-")).collect::<Vec<String>>()
+    };
+    assert_eq!(fields(0), [""; 0]);
+    assert_eq!(fields(1), ["grpc-encoding", "grpc-accept-encoding"]);
+    let shown = to_toml(&plan, Secrets::Shown);
+    assert_eq!(to_toml(&from_toml(&shown, &NoFiles).unwrap(), Secrets::Shown), shown);
+}

@@ -5,6 +5,7 @@
 mod feeder;
 mod model;
 mod names;
+mod one_call;
 mod outline;
 mod read;
 mod rows;
@@ -16,6 +17,7 @@ pub use model::{
     AfterFailure, Condition, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyProgram,
     JourneyStep, Refresh, StepGuard,
 };
+pub use one_call::feeder_tables;
 pub use outline::ProgramOutline;
 pub(crate) use read::read;
 pub use read::{ITERATION_NUMBER, STEPS_MAX, USER_NUMBER};

@@ -9,9 +9,9 @@ use crate::file::{
 use crate::fold::{self, Fold};
 use crate::masker::mask_named;
 use crate::{
-    AbortRule, AddressFamily, AddressOrder, BodyRule, Gaps, HttpVersion, MaskRule, MessageAnswer,
-    Migrate, Order, Priority, ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming,
-    TcpTraits, Think, TlsVersions, Verify, Visit, rules, verify,
+    AbortRule, AddressFamily, AddressOrder, AnswerField, BodyRule, Gaps, HttpVersion, MaskRule,
+    MessageAnswer, Migrate, Order, Priority, ResolveRule, Secrets, SourcePrefix, StackChoice,
+    Streaming, TcpTraits, Think, TlsVersions, Verify, Visit, rules, verify,
 };
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -183,6 +183,8 @@ pub(super) const GRPC_STATUSES: Grammar<Vec<u8>> = list(
         texts(all, name)
     },
 );
+pub(super) const ANSWER_FIELD: Grammar<AnswerField> =
+    one(|text, _| AnswerField::parse(text), |field, _| text(field.text()));
 /// A length in bytes that may exceed 4 GiB.
 pub(super) const LENGTH: Grammar<u64> = one(|text, _| units::parse_size(text), |it, _| number(*it));
 pub(super) const BODY_RULE: Grammar<BodyRule> =

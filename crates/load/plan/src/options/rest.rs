@@ -60,13 +60,18 @@ const GRPC_CALL: Setting = Setting { heading: "gRPC", page: "grpc", ..SETTING };
 #[rustfmt::skip] // a row is read as a row
 pub(super) static GRPC: &[Setting] = &[
     Setting { name: "message", value: "JSON|@FILE", without: &["body", "body-file"], field: MESSAGE,
-        help: "The request as JSON; a list of messages for a client stream [default: an empty message]", ..GRPC_CALL },
+        help: "The request as JSON; a list of messages for a client stream [default: an empty message]",
+        more: "{id} is the number of the call, from 0. {{NAME.column}} inserts a value of --feeder, and {{user.number}} the number of the user; the calls are then those of a journey with one step.", ..GRPC_CALL },
+    Setting { name: "feeder", value: "NAME=FILE,…", needs: Some("message"),
+        help: "Files with values for --message, CSV or JSON lines: {{NAME.column}}; each call takes the next row", ..GRPC_CALL },
     Setting { name: "messages", value: "N", needs: Some("message"), field: field!(off grpc.messages, COUNT),
         bounds: &[within(1.0, 1e5, "takes a number of messages from 1 to 100000")],
         help: "Messages of a client stream: those of --message in turn [default: each once]", ..GRPC_CALL },
     Setting { name: "message-rate", value: "RATE", needs: Some("message"), field: field!(off grpc.message_rate, PER_SECOND),
         bounds: &[within(1e-3, 1e6, "takes a rate of messages from 0.001/s to 1000000/s")],
         help: "Messages per second of each client stream, on an absolute schedule from the instant the call is due [default: back to back]", ..GRPC_CALL },
+    Setting { name: "correlate", value: "order|field:NAME", needs: Some("message-rate"), field: CORRELATE,
+        help: "Which message of a bidirectional stream an answer belongs to: the next one, or the one with the same value in a field [default: order]", ..GRPC_CALL },
     Setting { field: field!(at grpc.answers, SWITCH), page: "plans",
         help: "Message k of a response answers message k of its request: set for bidirectional methods", ..GRPC_CALL },
     Setting { name: "proto", value: "FILE", without: &["protoset"],
@@ -110,6 +115,24 @@ const MESSAGE: PlanField = PlanField {
         }
     },
     ..content!(grpc.message, typed: "", Values)
+};
+
+/// By default answers have the order of their messages, which is written `order`.
+const CORRELATE: PlanField = PlanField {
+    check: |text, inputs| match text {
+        "order" => Ok(()),
+        _ => (field!(off grpc.correlate, ANSWER_FIELD).check)(text, inputs),
+    },
+    read: |plan, ending, value, inputs| {
+        if let KeyValue::One(given) = &value
+            && given.typed().as_deref() == Some("order")
+        {
+            plan.grpc.correlate = None;
+            return Ok(());
+        }
+        (field!(off grpc.correlate, ANSWER_FIELD).read)(plan, ending, value, inputs)
+    },
+    ..field!(off grpc.correlate, ANSWER_FIELD)
 };
 
 /// The variant also determines fields of the request.
