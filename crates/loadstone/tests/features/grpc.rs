@@ -259,6 +259,35 @@ fn a_message_may_contain_the_number_of_its_call() {
     assert_eq!(whole(&json, "/bytes/body"), 12 * (5 + 3 + 2) + 2);
 }
 
+/// Values of a file without a journey: each call takes the next row.
+#[test]
+fn a_message_may_contain_values_of_a_file() {
+    let site = Site::start(&[]);
+    let url = method(&site, "/loadstone.v1.Echo/Say");
+    let folder = tempfile::tempdir().expect("a folder");
+    let people = folder.path().join("people.csv");
+    std::fs::write(&people, "name,age\nann,7\nbobby,12\n").expect("room");
+    let feeder = format!("people={}", people.display());
+    let message = r#"{"text": "{{people.name}}", "count": {{people.age}}}"#;
+    let args = ["-c", "1", "-n", "2", "--feeder", &feeder, "--message", message, &url];
+    let json = measured(&args, &[0, 4]);
+    assert_eq!(outcomes(&json)[..3], [2, 2, 0]);
+    // the texts, and the number of the reply
+    assert_eq!(whole(&json, "/bytes/body"), (5 + 5 + 2) + (5 + 7 + 2));
+    let typed = ["run"].into_iter().chain(args).chain(["--print-plan"]).collect::<Vec<&str>>();
+    let printed = run(&typed).expect(&[0]).stdout;
+    assert!(printed.contains("grpc = \"loadstone.v1.Echo/Say\""), "{printed}");
+    for (more, part) in [
+        (["--message", "{\"text\": \"{{people.nam}}\"}"], "the columns of people are"),
+        (["--message", "{}"], "which inserts none"),
+    ] {
+        let args = ["run", "-n", "1", "--feeder", &feeder, &url];
+        let args: Vec<&str> = args.into_iter().chain(more).collect();
+        let errors = run(&args).expect(&[2]).stderr;
+        assert!(errors.contains(part), "{more:?}: {errors}");
+    }
+}
+
 #[test]
 fn messages_of_a_stream_are_sent_and_answered_on_schedule() {
     let site = Site::start(&[]);
@@ -276,6 +305,27 @@ fn messages_of_a_stream_are_sent_and_answered_on_schedule() {
     assert!(seconds("/streams/sent/answer_s/min") >= 0.0049);
     assert_eq!(whole(&json, "/streams/sent/answer_s/count"), 4 * 8);
     assert!(seconds("/response_time_s/min") >= 0.0749);
+    // by a field: two of the messages have one text, and each is answered
+    let list = r#"[{"text": "a"}, {"text": "b"}, {"text": "a"}, {"text": "c"}]"#;
+    let by_field = |field: &str| {
+        let rate = ["--message", list, "--message-rate", "200/s", "--correlate", field];
+        ["run", "-n", "3"].into_iter().chain(rate).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let args: Vec<String> = by_field("field:text").into_iter().chain([url.clone()]).collect();
+    let args: Vec<&str> = args.iter().skip(1).map(String::as_str).collect();
+    let json = measured(&args, &[0, 4]);
+    assert_eq!(whole(&json, "/streams/sent/answer_s/count"), 3 * 4);
+    let collect = method(&site, "/loadstone.v1.Echo/Collect");
+    for (field, url, part) in [
+        ("field:txt", &url, "loadstone.v1.SayRequest has no single field \"txt\""),
+        ("field:text", &collect, "it is for streams in both directions"),
+        ("next", &url, "write order or field:NAME"),
+    ] {
+        let args: Vec<String> = by_field(field).into_iter().chain([url.clone()]).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let errors = run(&args).expect(&[2]).stderr;
+        assert!(errors.contains(part), "{field}: {errors}");
+    }
     let say = method(&site, "/loadstone.v1.Echo/Say");
     let args = ["run", "-n", "1", "--message", "{}", "--message-rate", "1/s", &say];
     let errors = run(&args).expect(&[2]).stderr;
@@ -334,8 +384,31 @@ fn ghz_calls_by_reflection_and_prints_statuses() {
     assert!(value.contains("  [OK]   30 responses"), "{value}");
     let later = r#"{"text": "{{div 6 (sub 2 .RequestNumber)}}"}"#;
     let value = ghz(&["-d", later]).expect(&[1]);
-    assert!(value.stderr.contains("error calling div: integer divide by zero"), "{}", value.stderr);
+    assert!(
+        value.stderr.contains("error calling div: runtime error: integer divide by zero"),
+        "{}",
+        value.stderr
+    );
     assert_eq!(value.stdout, "");
+    // a client's stream on a schedule, and a server's stream that the client ends
+    let call = ["ghz", "--insecure", "-n", "2", "-c", "1", "-O", "json", "--call"];
+    let stream = |rest: &[&str]| {
+        let args: Vec<&str> =
+            call.into_iter().chain(rest.iter().copied()).chain([&*host]).collect();
+        run(&args).expect(&[0]).json()
+    };
+    let four = r#"[{"text": "a"}, {"text": "b"}, {"text": "c"}, {"text": "d"}]"#;
+    let paced = ["--stream-interval", "30ms", "--stream-call-duration", "80ms", "-d", four];
+    let collected = stream(&[&["loadstone.v1.Echo.Collect"], &paced[..]].concat());
+    assert_eq!(whole(&collected, "/statusCodeDistribution/OK"), 2);
+    // three messages, due 60 ms apart
+    assert!(whole(&collected, "/fastest") >= 60_000_000, "{collected}");
+    let endless = r#"{"text": "a", "count": 1000, "gap_ms": 10}"#;
+    let cut = ["--stream-call-duration", "80ms", "-d", endless];
+    let repeated = stream(&[&["loadstone.v1.Echo.Repeat"], &cut[..]].concat());
+    assert_eq!(whole(&repeated, "/statusCodeDistribution/Canceled"), 2);
+    let canceled = "/errorDistribution/rpc error: code = Canceled desc = context canceled";
+    assert_eq!(whole(&repeated, canceled), 2);
     let value = ghz(&["-d", r#"{"txt": 1}"#]).expect(&[1]).stderr;
     assert!(value.starts_with("Error creating message from data."), "{value}");
 }

@@ -1,8 +1,9 @@
 //! Requests of ghz: descriptors, messages, metadata, and data that differ between calls.
 
+use super::functions::uuid;
 use super::go::{json, quoted};
 use super::options::{Options, go_json_error, kind_of, texts};
-use super::template::{CallData, MethodFacts, Template, uuid};
+use super::template::{CallData, MethodFacts, Template};
 use crate::{Date, Files, SystemError};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -195,6 +196,7 @@ pub(super) struct Recipe {
     facts: MethodFacts,
     messages: RecipeMessages,
     metadata: Vec<(String, Template)>,
+    /// Number of messages of a client's stream.
     count: u64,
     /// Maximum number of bytes of a message.
     most: u64,
@@ -282,12 +284,16 @@ pub(super) fn content(
             true => RecipeMessages::Made(messages),
             false => RecipeMessages::Fixed(packed(given, &items, &method, options)?),
         };
+        let length = match &messages {
+            RecipeMessages::Fixed(messages) => messages.len(),
+            RecipeMessages::Made(templates) => templates.len(),
+        };
         let recipe = Recipe {
             facts: facts(&method),
             method,
             messages,
             metadata,
-            count: options.stream_call_count,
+            count: stream_length(options, length),
             most: options.max_send.unwrap_or(u64::MAX),
             dynamic: options.stream_dynamic_messages,
             compressed: options.enable_compression,
@@ -307,7 +313,7 @@ pub(super) fn content(
     }
     let packed = packed(given, &items, &method, options)?;
     let bodies = match method.is_client_streaming() {
-        true => vec![stream_of(&packed, options.stream_call_count)],
+        true => vec![stream_of(&packed, options)],
         false => packed,
     };
     let headers = given.metadata.iter();
@@ -352,9 +358,23 @@ fn pack(message: &[u8], compressed: bool) -> Vec<u8> {
     if compressed { gzipped(message) } else { prefixed(message) }
 }
 
-/// Returns the messages of a stream, `count` of them in turn; 0: each once.
-fn stream_of(messages: &[Vec<u8>], count: u64) -> Vec<u8> {
-    let count = if count == 0 { messages.len() as u64 } else { count.min(MESSAGES_MAX) };
+/// Returns the number of messages of a client's stream, from `length` different ones.
+fn stream_length(options: &Options, length: usize) -> u64 {
+    let count = match options.stream_call_count {
+        0 => length as u64,
+        count => count.min(MESSAGES_MAX),
+    };
+    let (interval, duration) = (options.stream_interval, options.stream_call_duration);
+    // without an interval all messages are sent at once, before any duration is over
+    if interval.is_zero() || duration.is_zero() {
+        return count;
+    }
+    count.min(duration.0.div_ceil(interval.0))
+}
+
+/// Returns the messages of a stream, one after the other in turn.
+fn stream_of(messages: &[Vec<u8>], options: &Options) -> Vec<u8> {
+    let count = stream_length(options, messages.len());
     messages.iter().cycle().take(count as usize).flatten().copied().collect()
 }
 
@@ -461,8 +481,7 @@ impl Recipe {
     fn chosen<'a, T>(&self, all: &'a [T], number: u64) -> Vec<&'a T> {
         let length = all.len() as u64;
         if self.facts.client_streaming {
-            let count = if self.count == 0 { length } else { self.count.min(MESSAGES_MAX) };
-            return all.iter().cycle().take(count as usize).collect();
+            return all.iter().cycle().take(self.count as usize).collect();
         }
         all.get((number % length.max(1)) as usize).into_iter().collect()
     }

@@ -1,6 +1,7 @@
 //! ghz 0.120: gRPC calls.
 
 mod config;
+mod functions;
 mod go;
 mod kingpin;
 mod messages;
@@ -74,17 +75,20 @@ fn prepare(args: &[String], extras: Extras, files: &dyn Files) -> Result<Prepare
             asked.request.headers.extend(fields);
             files.describe(&asked)
         })?;
-        refuse_streams(&options, method.is_client_streaming(), method.is_server_streaming())?;
+        let streams = (method.is_client_streaming(), method.is_server_streaming());
+        refuse_streams(&options, streams.1)?;
         let content = messages::content(&given, method, &options, date)?;
-        let plan = setup::plan(&options, base, &content, extras.strict)?;
-        Ok((path, content, plan))
+        let mut plan = setup::plan(&options, base, &content, extras.strict)?;
+        let cut = setup::set_streams(&options, streams, &mut plan);
+        Ok((path, content, plan, cut))
     };
-    let (path, content, plan) = prepared().map_err(failed)?;
+    let (path, content, plan, cut) = prepared().map_err(failed)?;
     if extras.native {
         return Err(native::command(&options, &given, &content, &path, &plan));
     }
     let mut face = Ghz::new(options, given, &plan, extras.strict);
     face.recipe.clone_from(&content.recipe);
+    face.tally.cut = cut;
     let makers =
         content.recipe.map(|recipe| -> Box<dyn RequestMakers> { Box::new(GhzMakers(recipe)) });
     Ok(Prepared { plan, makers, face })
@@ -116,28 +120,15 @@ fn check(options: &Options, files: &dyn Files) -> Result<GivenData, String> {
     if options.total == 0 && !timed {
         return Err("--total 0 has no end; give --total or --duration".to_owned());
     }
-    if !matches!(options.lb_strategy.as_str(), "" | "pick_first") {
-        return Err(format!(
-            "--lb-strategy {} is not supported; give several --connections, which take a host's \
-             addresses in turn",
-            options.lb_strategy
-        ));
-    }
     if !options.debug.is_empty() {
         return Err("--debug is not supported; loadstone run --log FILE lists all calls".to_owned());
     }
     Ok(given)
 }
 
-/// Refuses streams that end after a time or a count, and paced streams.
-fn refuse_streams(options: &Options, client: bool, server: bool) -> Result<(), String> {
+/// Refuses a limit on the messages of a server's stream.
+fn refuse_streams(options: &Options, server: bool) -> Result<(), String> {
     let refused = |flag: &str, why: &str| Err(format!("{flag} is not supported here: {why}"));
-    if client && !options.stream_interval.is_zero() {
-        return refused("--stream-interval", "the messages of a stream are sent back to back");
-    }
-    if (client || server) && !options.stream_call_duration.is_zero() {
-        return refused("--stream-call-duration", "a stream ends with its last message");
-    }
     if server && options.stream_call_count > 0 {
         return refused("--stream-call-count", "the server's stream is read to its end");
     }

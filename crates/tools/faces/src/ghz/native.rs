@@ -26,6 +26,9 @@ pub(super) fn command(
         && options.load.kind == "const"
         && !options.is_async
         && !options.workers.changes()
+        && options.stream_call_count == 0
+        && options.stream_interval.is_zero()
+        && options.stream_call_duration.is_zero()
         // a plan has the message as bytes, and needs no reflection
         && options.reflect_metadata.is_empty()
         && !options.host.starts_with("unix:");

@@ -5,7 +5,7 @@ use super::options::{DurationStop, Options};
 use super::schedule;
 use crate::Files;
 use plan::{Expect, Load, Plan, TargetPlan, Think, TlsPlan};
-use units::Nanos;
+use units::{Nanos, Rate};
 use url::Url;
 
 /// Time limit for waits that ghz does not limit.
@@ -110,6 +110,24 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
         tls.server_name = Some(options.cname.clone());
     }
     Ok(tls)
+}
+
+/// Sets the pace and the end of streams (client, server). Returns whether the end of a call by the
+/// plan's time limit is the end of a server's stream by `--stream-call-duration`.
+pub(super) fn set_streams(
+    options: &Options,
+    (client, server): (bool, bool),
+    plan: &mut Plan,
+) -> bool {
+    if client && !options.stream_interval.is_zero() {
+        plan.grpc.message_rate = Some(Rate(1e9 / options.stream_interval.0 as f64));
+    }
+    let duration = options.stream_call_duration;
+    let cut = server && !client && !duration.is_zero() && duration < plan.timeouts.call;
+    if cut {
+        plan.timeouts.call = duration;
+    }
+    cut
 }
 
 /// Returns the plan of the run.

@@ -34,6 +34,8 @@ pub(super) struct Tally {
     pub(super) last_done: Nanos,
     /// Sum of the times from due instants, which include the wait for a worker.
     pub(super) responses_s: f64,
+    /// True if a call that reached its time limit is a server's stream that the client ends.
+    pub(super) cut: bool,
 }
 
 /// Returns ghz's name of a code.
@@ -133,7 +135,11 @@ impl Tally {
 
     /// Counts a call that has ended.
     pub(super) fn take(&mut self, call: &CallRecord, options: &Options) {
-        self.add(call, options, || judged(call, options));
+        let cut = self.cut && call.sample.class == Some(FailureClass::ClientTimeout);
+        self.add(call, options, || match cut {
+            true => failure("Canceled", "context canceled"),
+            false => judged(call, options),
+        });
     }
 
     /// Counts a call that failed before it was sent.

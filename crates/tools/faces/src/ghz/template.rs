@@ -1,9 +1,8 @@
 //! Call data of ghz in the notation of Go's `text/template`: fields, functions, pipelines. Control
 //! structures are refused.
 
+use super::functions::{DataValue, Function};
 use super::go::{quoted, rfc3339};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use units::Stream;
 
 /// A text with actions.
@@ -23,14 +22,9 @@ enum Expr {
     Field(DataField),
     Text(String),
     Number(i64),
-    Call(Function, Vec<Expr>),
-}
-
-/// A value of an expression.
-#[derive(Clone, Debug)]
-enum DataValue {
-    Text(String),
-    Number(i64),
+    Float(f64),
+    Switch(bool),
+    Call(&'static Function, Vec<Expr>),
 }
 
 macro_rules! names {
@@ -56,23 +50,6 @@ names!(DataField, "A field of the call data.",
     TimestampUnixMilli => "TimestampUnixMilli", TimestampUnixNano => "TimestampUnixNano",
     Uuid => "UUID",
 );
-
-names!(Function, "A function of Go's templates, of ghz or of Sprig.",
-    NewUuid => "newUUID", Uuid4 => "uuidv4", RandomString => "randomString",
-    RandomInt => "randomInt", RandInt => "randInt", RandAlphaNum => "randAlphaNum",
-    RandAlpha => "randAlpha", RandNumeric => "randNumeric", Add => "add", Add1 => "add1",
-    Sub => "sub", Mul => "mul", Div => "div", Mod => "mod", Max => "max", Min => "min",
-    Atoi => "atoi", Int => "int", ToString => "toString", Print => "print",
-    PrintLine => "println", Length => "len", Upper => "upper", Lower => "lower", Trim => "trim",
-    Repeat => "repeat", Replace => "replace", Trunc => "trunc", B64Enc => "b64enc",
-);
-
-impl Function {
-    /// Returns whether Go's templates provide the function themselves, independent of options.
-    fn is_built_in(self) -> bool {
-        matches!(self, Function::Print | Function::PrintLine | Function::Length)
-    }
-}
 
 /// Facts of a method that call data repeats.
 #[derive(Clone, Debug, Default)]
@@ -101,10 +78,6 @@ pub(super) struct CallData<'a> {
 }
 
 const WORDS: &str = "call_template_data";
-/// Letters and digits of random texts.
-const ALPHANUMERIC: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-/// Maximum number of characters of a text that a function makes.
-const TEXT_MAX: usize = 1 << 20;
 /// Maximum depth of parentheses.
 const DEPTH_MAX: usize = 50;
 /// Characters that count as whitespace in Go's templates.
@@ -159,7 +132,7 @@ impl Template {
         for part in &self.parts {
             match part {
                 TemplatePart::Text(text) => out.push_str(text),
-                TemplatePart::Action(expr) => out.push_str(&text_of(evaluate(expr, data)?)),
+                TemplatePart::Action(expr) => out.push_str(&evaluate(expr, data)?.text()),
             }
         }
         Ok(out)
@@ -246,6 +219,12 @@ impl ActionReader<'_> {
             let why = format!("{{{{{name}}}}} is not supported; write the values themselves");
             return Err(self.fault(&why));
         }
+        if let Some(value) = switch(&name) {
+            return match piped {
+                None => Ok(value),
+                Some(_) => Err(self.fault("non executable command in pipeline")),
+            };
+        }
         let function = self.function(&name)?;
         let mut arguments = Vec::new();
         loop {
@@ -266,9 +245,9 @@ impl ActionReader<'_> {
         name
     }
 
-    fn function(&self, name: &str) -> Result<Function, String> {
+    fn function(&self, name: &str) -> Result<&'static Function, String> {
         Function::named(name)
-            .filter(|function| self.functions || function.is_built_in())
+            .filter(|function| self.functions || function.built_in)
             .ok_or_else(|| self.fault(&format!("function {} not defined", quoted(name))))
     }
 
@@ -311,13 +290,20 @@ impl ActionReader<'_> {
                 Ok(Some(value))
             }
             '0'..='9' | '-' | '+' => {
-                let digits = rest[1..].bytes().take_while(u8::is_ascii_digit).count();
-                let Ok(number) = rest[..=digits].parse() else { return Ok(None) };
-                self.at += 1 + digits;
-                Ok(Some(Expr::Number(number)))
+                let digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+                let text = &rest[..=rest[1..].bytes().take_while(digit).count()];
+                let number = match text.contains('.') {
+                    false => text.parse().map(Expr::Number).ok(),
+                    true => text.parse().map(Expr::Float).ok(),
+                };
+                self.at += if number.is_some() { text.len() } else { 0 };
+                Ok(number)
             }
             letter if letter.is_ascii_alphabetic() => {
                 let name = self.name();
+                if let Some(value) = switch(&name) {
+                    return Ok(Some(value));
+                }
                 Ok(Some(Expr::Call(self.function(&name)?, Vec::new())))
             }
             _ => Ok(None),
@@ -325,15 +311,25 @@ impl ActionReader<'_> {
     }
 }
 
+fn switch(name: &str) -> Option<Expr> {
+    match name {
+        "true" => Some(Expr::Switch(true)),
+        "false" => Some(Expr::Switch(false)),
+        _ => None,
+    }
+}
+
 fn evaluate(expr: &Expr, data: &mut CallData<'_>) -> Result<DataValue, String> {
     match expr {
         Expr::Text(text) => Ok(DataValue::Text(text.clone())),
         Expr::Number(number) => Ok(DataValue::Number(*number)),
+        Expr::Float(number) => Ok(DataValue::Float(*number)),
+        Expr::Switch(on) => Ok(DataValue::Switch(*on)),
         Expr::Field(field) => Ok(field_of(*field, data)),
         Expr::Call(function, arguments) => {
             let values = arguments.iter().map(|argument| evaluate(argument, data));
             let values = values.collect::<Result<Vec<_>, _>>()?;
-            call(*function, &values, data)
+            function.call(&values, data)
         }
     }
 }
@@ -349,8 +345,8 @@ fn field_of(field: DataField, data: &CallData<'_>) -> DataValue {
         DataField::ServiceName => DataValue::Text(method.service.clone()),
         DataField::InputName => DataValue::Text(method.input.clone()),
         DataField::OutputName => DataValue::Text(method.output.clone()),
-        DataField::IsClientStreaming => DataValue::Text(method.client_streaming.to_string()),
-        DataField::IsServerStreaming => DataValue::Text(method.server_streaming.to_string()),
+        DataField::IsClientStreaming => DataValue::Switch(method.client_streaming),
+        DataField::IsServerStreaming => DataValue::Switch(method.server_streaming),
         DataField::Timestamp => {
             let seconds = data.unix_ns / 1_000_000_000 * 1_000_000_000;
             DataValue::Text(rfc3339(seconds, data.utc_offset_s))
@@ -360,116 +356,4 @@ fn field_of(field: DataField, data: &CallData<'_>) -> DataValue {
         DataField::TimestampUnixNano => number(data.unix_ns),
         DataField::Uuid => DataValue::Text(data.uuid.clone()),
     }
-}
-
-fn text_of(value: DataValue) -> String {
-    match value {
-        DataValue::Text(text) => text,
-        DataValue::Number(number) => number.to_string(),
-    }
-}
-
-fn call(
-    function: Function,
-    values: &[DataValue],
-    data: &mut CallData<'_>,
-) -> Result<DataValue, String> {
-    let number = |at: usize| match values.get(at) {
-        Some(DataValue::Number(number)) => *number,
-        // Sprig converts strings to numbers, and any other value to 0
-        Some(DataValue::Text(text)) => text.trim().parse().unwrap_or(0),
-        None => 0,
-    };
-    let text = |at: usize| values.get(at).cloned().map(text_of).unwrap_or_default();
-    let length = |at: usize| usize::try_from(number(at)).unwrap_or(0).min(TEXT_MAX);
-    let numbers = || (0..values.len()).map(number);
-    let random = &mut data.random;
-    Ok(match function {
-        Function::NewUuid | Function::Uuid4 => DataValue::Text(uuid(random)),
-        Function::RandomString => {
-            let count = match length(0) {
-                0 => 2 + random.below(15) as usize,
-                count => count,
-            };
-            DataValue::Text(random_text(count, ALPHANUMERIC, random))
-        }
-        Function::RandomInt => {
-            let (least, most) = (number(0).max(0), number(1).max(1));
-            DataValue::Number(least + random.below((most - least).max(1) as u64) as i64)
-        }
-        Function::RandInt => {
-            let (least, most) = (number(0), number(1));
-            let span = most.saturating_sub(least).max(1);
-            DataValue::Number(least.saturating_add(random.below(span as u64) as i64))
-        }
-        Function::RandAlphaNum => DataValue::Text(random_text(length(0), ALPHANUMERIC, random)),
-        Function::RandAlpha => DataValue::Text(random_text(length(0), &ALPHANUMERIC[..52], random)),
-        Function::RandNumeric => {
-            DataValue::Text(random_text(length(0), &ALPHANUMERIC[52..], random))
-        }
-        Function::Add => DataValue::Number(numbers().fold(0, i64::wrapping_add)),
-        Function::Add1 => DataValue::Number(number(0).wrapping_add(1)),
-        Function::Sub => DataValue::Number(number(0).wrapping_sub(number(1))),
-        Function::Mul => DataValue::Number(numbers().fold(1, i64::wrapping_mul)),
-        Function::Div | Function::Mod if number(1) == 0 => {
-            return Err("error calling div: integer divide by zero".to_owned());
-        }
-        Function::Div => DataValue::Number(number(0).wrapping_div(number(1))),
-        Function::Mod => DataValue::Number(number(0).wrapping_rem(number(1))),
-        Function::Max => DataValue::Number(numbers().max().unwrap_or(0)),
-        Function::Min => DataValue::Number(numbers().min().unwrap_or(0)),
-        Function::Atoi | Function::Int => DataValue::Number(number(0)),
-        Function::ToString => DataValue::Text(values.iter().cloned().map(text_of).collect()),
-        Function::Print => DataValue::Text(printed(values)),
-        Function::PrintLine => {
-            let texts: Vec<String> = values.iter().cloned().map(text_of).collect();
-            DataValue::Text(texts.join(" ") + "\n")
-        }
-        Function::Length => DataValue::Number(text(0).len() as i64),
-        Function::Upper => DataValue::Text(text(0).to_uppercase()),
-        Function::Lower => DataValue::Text(text(0).to_lowercase()),
-        Function::Trim => DataValue::Text(text(0).trim().to_owned()),
-        Function::Repeat => {
-            let piece = text(1);
-            let most = TEXT_MAX / piece.len().max(1);
-            DataValue::Text(piece.repeat(length(0).min(most)))
-        }
-        Function::Replace => DataValue::Text(text(2).replace(&text(0), &text(1))),
-        Function::Trunc => DataValue::Text(text(1).chars().take(length(0)).collect()),
-        Function::B64Enc => DataValue::Text(STANDARD.encode(text(0))),
-    })
-}
-
-/// Joins the values like Go's `Sprint`: with a space between two values if neither is a text.
-fn printed(values: &[DataValue]) -> String {
-    let mut out = String::new();
-    let mut after_number = false;
-    for value in values {
-        let is_number = matches!(value, DataValue::Number(_));
-        if is_number && after_number {
-            out.push(' ');
-        }
-        out.push_str(&text_of(value.clone()));
-        after_number = is_number;
-    }
-    out
-}
-
-fn random_text(count: usize, letters: &[u8], random: &mut Stream) -> String {
-    let letter = |_| char::from(letters[random.below(letters.len() as u64) as usize]);
-    (0..count).map(letter).collect()
-}
-
-/// Returns a random UUID (version 4, RFC 9562 section 5.4).
-pub(super) fn uuid(random: &mut Stream) -> String {
-    let high = random.next_u64() & 0xffff_ffff_ffff_0fff | 0x4000;
-    let low = random.next_u64() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000;
-    format!(
-        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xffff,
-        low >> 48,
-        low & 0xffff_ffff_ffff
-    )
 }

@@ -342,7 +342,7 @@ fn after_calls(line: &str, count: u64) -> Ghz {
 fn data_that_do_not_fit_a_later_call_are_an_error() {
     let line = format!("{CALL} -d {{\"text\":\"{{{{div~6~(sub~2~.RequestNumber)}}}}\"}}");
     let ending = after_calls(&line, 4).data_error().expect("call 2 has no data");
-    assert_eq!(ending.err, "error calling div: integer divide by zero\n");
+    assert_eq!(ending.err, "error calling div: runtime error: integer divide by zero\n");
     assert_eq!(ending.code, 1);
     assert!(after_calls(&line, 2).data_error().is_none());
     let fits = format!("{CALL} -d {{\"count\":\"{{{{sub~1~.RequestNumber}}}}\"}}");
@@ -423,7 +423,6 @@ fn the_load_is_that_of_the_flags() {
 #[test]
 fn unsupported_input_is_refused_by_name() {
     for (flags, part) in [
-        ("--lb-strategy round_robin", "--lb-strategy round_robin"),
         ("--debug x", "--debug"),
         ("--total 0", "--total 0"),
         ("--async -z 1s", "--async"),
@@ -433,8 +432,41 @@ fn unsupported_input_is_refused_by_name() {
         let ending = prepared(&line).map(drop).unwrap_err();
         assert!(ending.err.contains(part) && ending.code == 1, "{line}: {}", ending.err);
     }
-    let stream = "HOST --insecure --call loadstone.v1.Echo/Collect -d {} --stream-interval 1s";
-    assert!(prepared(stream).map(drop).unwrap_err().err.contains("--stream-interval"));
+    let stream = "HOST --insecure --call loadstone.v1.Echo/Repeat -d {} --stream-call-count 1";
+    assert!(prepared(stream).map(drop).unwrap_err().err.contains("--stream-call-count"));
+}
+
+#[test]
+fn streams_have_a_pace_and_an_end() {
+    let stream = |method: &str, flags: &str| {
+        let line = format!("HOST --insecure --call loadstone.v1.Echo/{method} -c 1 {flags}");
+        prepared(&line).unwrap_or_else(|ending| panic!("{line}: {}", ending.err))
+    };
+    let list = "-d [{},{},{},{}]";
+    let messages = |found: &Prepared| {
+        let body = found.plan.targets[0].body.as_deref().unwrap_or_default();
+        protocol::grpc::messages(body).unwrap().len()
+    };
+    // messages at 0, 50 and 100 ms, as ghz sends them
+    let paced = format!("{list} --stream-interval 50ms --stream-call-duration 120ms");
+    for method in ["Collect", "Chat"] {
+        let found = stream(method, &paced);
+        assert_eq!(found.plan.grpc.message_rate, Some(units::Rate(20.0)), "{method}");
+        assert_eq!((messages(&found), found.face.tally.cut), (3, false), "{method}");
+        plan::validate(&found.plan).unwrap();
+    }
+    let counted = format!("{paced} --stream-call-count 2");
+    assert_eq!(messages(&stream("Collect", &counted)), 2);
+    // back to back, all are sent before the time is over
+    let at_once = stream("Collect", &format!("{list} --stream-call-duration 120ms"));
+    assert_eq!((messages(&at_once), at_once.plan.grpc.message_rate), (4, None));
+    let cut = stream("Repeat", "-d {} --stream-call-duration 120ms");
+    assert_eq!((cut.plan.timeouts.call, cut.face.tally.cut), (Nanos::from_millis(120), true));
+    let deadline = stream("Repeat", "-d {} --stream-call-duration 2s -t 1s");
+    assert_eq!((deadline.plan.timeouts.call, deadline.face.tally.cut), (Nanos::SECOND, false));
+    let unary = stream("Say", "-d {} --stream-interval 50ms --stream-call-duration 120ms");
+    assert_eq!((unary.plan.grpc.message_rate, unary.face.tally.cut), (None, false));
+    stream("Say", "-d {} --lb-strategy round_robin");
 }
 
 #[test]
