@@ -1,5 +1,5 @@
-//! No circles among the modules of a crate: modules that use each other cannot be read, or changed,
-//! separately.
+//! Refuses circular uses among the modules of a crate, because such modules can only be read and
+//! changed together.
 
 use super::source::Source;
 use super::tree::source_of;
@@ -15,11 +15,11 @@ struct Held {
     prefixes: &'static [&'static str],
 }
 
-/// Modules that may use each other in a circle, with the reasons.
+/// An accepted circle of modules.
 struct Named {
     folder: &'static str,
     modules: &'static [&'static str],
-    #[expect(dead_code, reason = "for the reader of this list")]
+    #[expect(dead_code, reason = "documentation of this list")]
     reason: &'static str,
 }
 
@@ -32,40 +32,24 @@ const NAMED: &[Named] = &[
         modules: &[
             "calls", "front", "governor", "http2", "http3", "packets", "replies", "talk", "text",
         ],
-        reason: "a conversation writes and reads every protocol, and a protocol is moves and events \
+        reason: "a conversation uses every protocol, and each protocol defines actions and events \
                  of conversations",
     },
     Named {
         folder: "crates/load/engine/src/",
-        modules: &[
-            "call",
-            "check",
-            "collect",
-            "connection",
-            "edges",
-            "exchange",
-            "fan_out",
-            "feedback",
-            "guide",
-            "heartbeats",
-            "intake",
-            "journal",
-            "journey",
-            "pool",
-            "proof",
-            "scenario_workers",
-            "setup",
-            "source",
-            "speaker",
-            "token",
-            "worker",
-        ],
-        reason: "one state machine: the worker, its connections and calls, and the source of its calls",
+        modules: &["feedback", "guide", "journey", "proof", "setup", "source"],
+        reason: "a setup holds the templates of journey steps, whose fields depend on logins and \
+                 tokens of users, which belong to the source of calls",
+    },
+    Named {
+        folder: "crates/load/engine/src/",
+        modules: &["exchange", "speaker"],
+        reason: "one exchange uses the load's protocols, and they submit its prepared messages",
     },
     Named {
         folder: "crates/load/k6/src/",
         modules: &["begun", "context", "grpc", "http", "native", "pending", "socket", "test", "vu"],
-        reason: "k6's functions run inside a user's context, which is made of the test and of them",
+        reason: "k6's functions run in a user's context, which consists of the test and these functions",
     },
     Named {
         folder: "crates/load/workload/src/fileset/",
@@ -79,68 +63,67 @@ const NAMED: &[Named] = &[
             "webbench",
             "webstone",
         ],
-        reason: "the specification of a set names the four models, and each model is made of what \
-                 all have",
+        reason: "the specification of a set names the four models, which share its parts",
     },
     Named {
         folder: "crates/load/lua/src/",
         modules: &["address", "director", "figures", "part", "state", "thread"],
-        reason: "a script's state hands out objects, and their methods look into the state",
+        reason: "a script's state creates objects whose methods use the state",
     },
     Named {
         folder: "crates/tools/norm/src/",
         modules: &["auth", "files"],
-        reason: "files are guarded, and who is refused gets a file",
+        reason: "authentication protects files, and its refusal is a file",
     },
     Named {
         folder: "crates/tools/norm/src/",
         modules: &["connection", "node", "outgoing", "refusal", "server", "stream", "visit"],
-        reason: "one state machine: a server, its connections and what they send",
+        reason: "one state machine: a server, its connections and their responses",
     },
     Named {
         folder: "crates/system/ownstack/src/",
         modules: &["links", "port", "shared", "uring", "xdp"],
-        reason: "the network opens the ways of packets, and each counts for the network",
+        reason: "the network opens the packet devices, which count for the network",
     },
     Named {
         folder: "crates/load/plan/src/",
         modules: &["file", "journey", "masker", "model", "options", "stack"],
-        reason: "a file is read by the rows of options, and a row reads the values of files",
+        reason: "plan files are read by the table of options, whose rows parse values of plan files",
     },
     Named {
         folder: "crates/http/quic/src/",
         modules: &["bare", "hand", "transport"],
-        reason: "a connection by hand is made of bare packets, which hold its parameters",
+        reason: "a hand-made connection consists of bare packets, which hold its parameters",
     },
     Named {
         folder: "crates/tools/site/src/",
         modules: &["faults", "weakness"],
-        reason: "faults hold the weaknesses, which are parsed as faults are",
+        reason: "faults contain weaknesses, which share the parser of faults",
     },
     Named {
         folder: "crates/base/stats/src/",
         modules: &["endings", "scenario", "slices", "snapshot"],
-        reason: "a snapshot holds those of scenarios, which are snapshots",
+        reason: "a snapshot contains the snapshots of its scenarios",
     },
     Named {
         folder: "crates/system/net/src/tls/",
         modules: &["error", "names"],
-        reason: "an error lists the names that there are, and a wrong name is an error",
+        reason: "an error lists the known names, and an unknown name is an error",
     },
     Named {
         folder: "crates/torture/torture/src/",
         modules: &["case", "fuzz", "judge", "record", "result"],
-        reason: "a case says what passes in the words of its judge, who judges by the case",
+        reason: "a case defines its expectation in terms of the judge, which reads the case",
     },
     Named {
         folder: "crates/result/live/src/browser/",
         modules: &["pages", "refusal"],
-        reason: "a refusal is a page, and pages refuse",
+        reason: "a refusal is rendered as a page, and pages return refusals",
     },
     Named {
         folder: "crates/system/wan/src/",
         modules: &["codel", "link", "spec", "transmitter"],
-        reason: "one state machine: a link, its queue and the policy of that",
+        reason: "one state machine: a link, its queue and the queue's policy",
     },
 ];
 

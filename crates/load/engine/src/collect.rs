@@ -275,7 +275,7 @@ impl Collector {
 
     /// Records the plan's intention for each of several loads.
     fn intend_each(&mut self, end: Nanos) {
-        let lanes = crate::lanes(&self.setup).unwrap_or_default();
+        let lanes = self.setup.per_scenario().unwrap_or_default();
         let wanted = lanes.iter().map(|lane| Some(Intention::of(lane)?.until(end).0));
         for (tally, wanted) in self.total.scenarios.iter_mut().zip(wanted) {
             tally.intended = wanted;
@@ -336,7 +336,7 @@ impl Owed {
             let first = schedule.first_measured();
             Some((schedule, first))
         };
-        let lanes = crate::lanes(setup).unwrap_or_default();
+        let lanes = setup.per_scenario().unwrap_or_default();
         let schedules: Vec<_> = lanes.iter().filter_map(of).collect();
         (!schedules.is_empty()).then_some(Owed { schedules })
     }

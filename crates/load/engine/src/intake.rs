@@ -2,13 +2,15 @@
 
 use crate::answers::{AnswerKeys, AnswerReader};
 use crate::inspect::{BodyTest, Inspect, StreamReader, TokenReader};
-use crate::setup::RESPONSE_KEPT_MAX;
 use plan::Streaming;
 use protocol::grpc::{BodyForm, BodyReader};
 use protocol::http1::events::EventReader;
 use sample::{BodyPrint, FailureClass};
 use stats::{SAMPLE_BYTES_MAX, StreamMarks};
 use std::sync::Arc;
+
+/// Maximum number of bytes kept of a response.
+pub const RESPONSE_KEPT_MAX: usize = 8 << 10;
 
 /// Maximum size of a body kept for a script or a guide, in bytes; the rest is cut off.
 const BODY_MAX: usize = 16 << 20;

@@ -4,11 +4,11 @@
 use crate::Row;
 use crate::call::{Call, End};
 use crate::edges::RowEnd;
+use crate::link::Link;
 use crate::pacer::due_instant;
 use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
 use crate::speaker::websocket::{SocketEnd, SocketNews};
-use crate::worker::Link;
 use conduit::{Io, Slot};
 use plan::Masker;
 use protocol::http1::timing::{Malformed, Timing};
@@ -374,18 +374,13 @@ impl Journal {
         self.recorder.now.verified.add(wrong);
     }
 
-    /// Counts the server's timing of its own work.
-    pub(crate) fn count_timings<'a>(
-        &mut self,
-        timings: impl Iterator<Item = Result<Timing<'a>, Malformed>>,
-    ) {
+    /// Counts an entry of `Server-Timing`.
+    pub(crate) fn count_timing(&mut self, timing: Result<Timing<'_>, Malformed>) {
         let counted = &mut self.recorder.now.server_timings;
-        for timing in timings {
-            match timing {
-                Ok(Timing { name, duration: Some(duration) }) => counted.record(name, duration),
-                Ok(Timing { duration: None, .. }) => {}
-                Err(Malformed) => counted.count_malformed(),
-            }
+        match timing {
+            Ok(Timing { name, duration: Some(duration) }) => counted.record(name, duration),
+            Ok(Timing { duration: None, .. }) => {}
+            Err(Malformed) => counted.count_malformed(),
         }
     }
 

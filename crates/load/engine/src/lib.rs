@@ -29,6 +29,7 @@ mod intake;
 mod journal;
 pub mod journey;
 mod message_field;
+mod link;
 mod paced_reads;
 mod pacer;
 mod pool;
@@ -52,12 +53,14 @@ mod worker;
 pub use collect::{Collector, Intention, Owed, Row};
 pub use guide::Directory;
 pub use held::WithHeldConnections;
+pub use intake::RESPONSE_KEPT_MAX;
+pub use link::{Link, Order};
 pub use paced_reads::PacedReads;
 pub use render::{build_template, connect_request};
-pub use scenario_workers::{ScenarioWorkers, lanes};
+pub use scenario_workers::ScenarioWorkers;
 pub use setup::{
-    Crowd, Endpoint, LateShare, Logging, RESPONSE_KEPT_MAX, Setup, SetupError, endpoint_key,
-    http2_settings, open_options,
+    Crowd, Endpoint, LateShare, Logging, Setup, SetupError, endpoint_key, http2_settings,
+    open_options,
 };
-pub use worker::{Driven, Link, Order, Turn, Worker, drive, ends_first};
+pub use worker::{Driven, Turn, Worker, drive, ends_first};
 pub use workload::schedule::Share;

@@ -2,34 +2,15 @@
 //! independent; the collector counts them as one worker.
 
 use crate::collect::Row;
-use crate::setup::{LateShare, Setup, SetupError};
-use crate::worker::{Driven, Link, Order, Turn, Worker};
+use crate::link::{Link, Order};
+use crate::setup::LateShare;
+use crate::worker::{Driven, Turn, Worker};
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{CallRecord, Ends, QuicEnd, SocketFacts};
 use stats::Snapshot;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 use units::Nanos;
-
-/// Returns the loads of a run, each with its own setup; a single load is the run itself.
-///
-/// # Errors
-/// Fails like [`Setup::new`], and if a request cannot be made.
-pub fn lanes(setup: &Arc<Setup>) -> Result<Vec<Arc<Setup>>, SetupError> {
-    if setup.plan.scenarios.is_empty() {
-        return Ok(vec![setup.clone()]);
-    }
-    let lane = |plan| {
-        let lane = Setup::new(plan, setup.endpoints.clone(), setup.workers, setup.start)?;
-        let mut lane = lane.with_shares(setup.parts().to_vec())?;
-        lane.logging = setup.logging;
-        lane.tokens.clone_from(&setup.tokens);
-        lane.unix_s = setup.unix_s;
-        Ok(Arc::new(lane))
-    };
-    setup.plan.lanes().into_iter().map(lane).collect()
-}
 
 /// The workers of one core, one for each load.
 #[derive(Debug)]

@@ -176,16 +176,13 @@ pub struct Logging {
     /// Ends of connections and of sessions are passed on too.
     pub ends: bool,
     /// Number of calls of each worker for which the start of the response is kept, up to
-    /// [`RESPONSE_KEPT_MAX`] bytes. Over HTTP/2 only the head is kept, in HTTP/1 form, with the
+    /// [`RESPONSE_KEPT_MAX`](crate::RESPONSE_KEPT_MAX) bytes. Over HTTP/2 only the head is kept, in HTTP/1 form, with the
     /// stream's id in place of the reason.
     pub responses: u64,
     /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
     /// response, or of a truncated one, is kept with its call.
     pub lenient: Leniency,
 }
-
-/// Maximum number of bytes kept of a response.
-pub const RESPONSE_KEPT_MAX: usize = 8 << 10;
 
 /// Returns the template whose messages are sent on a schedule, if the plan has one.
 pub(crate) fn paced(plan: &Plan, mut template: Template) -> Template {
@@ -417,6 +414,25 @@ impl Setup {
     /// Returns worker `worker`'s part of `total`: parts differ by at most one and sum to the whole.
     pub(crate) fn share(&self, total: u64, worker: u32) -> u64 {
         self.part(worker).count_of(total)
+    }
+
+    /// Returns the setup of each scenario of the plan, or this setup if it has none.
+    ///
+    /// # Errors
+    /// Fails like [`Setup::new`], and if a request cannot be made.
+    pub fn per_scenario(self: &Arc<Setup>) -> Result<Vec<Arc<Setup>>, SetupError> {
+        if self.plan.scenarios.is_empty() {
+            return Ok(vec![self.clone()]);
+        }
+        let of_scenario = |plan| {
+            let setup = Setup::new(plan, self.endpoints.clone(), self.workers, self.start)?;
+            let mut setup = setup.with_shares(self.parts().to_vec())?;
+            setup.logging = self.logging;
+            setup.tokens.clone_from(&self.tokens);
+            setup.unix_s = self.unix_s;
+            Ok(Arc::new(setup))
+        };
+        self.plan.lanes().into_iter().map(of_scenario).collect()
     }
 
     /// Gives the workers these parts of the load, as one machine of several: one worker for each

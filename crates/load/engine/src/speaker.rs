@@ -15,7 +15,6 @@ pub(crate) mod numbered;
 pub(crate) mod websocket;
 
 use crate::exchange::Message;
-use crate::journal::Journal;
 use ::http2::{Late, ReleasedMessage, SessionSettings};
 use http1::Http1;
 pub(crate) use http1::class_of;
@@ -24,6 +23,7 @@ use http3::Http3;
 #[cfg(test)]
 use numbered::Numbered;
 use protocol::http1::response::{HeadCache, Leniency, Limits, ResponseFacts};
+use protocol::http1::timing::{Malformed, Timing};
 use sample::{FailureClass, Http2Facts, Http3Facts};
 use std::ops::Range;
 use std::sync::Arc;
@@ -266,12 +266,12 @@ impl Speaker {
         }
     }
 
-    /// Writes the server's timing of its own work to `journal`.
-    pub(crate) fn count_timings(&self, journal: &mut Journal) {
+    /// Passes each `Server-Timing` entry of the current response to `count`.
+    pub(crate) fn for_each_timing(&self, count: impl FnMut(Result<Timing<'_>, Malformed>)) {
         match self {
-            Speaker::Http1(http1) => journal.count_timings(http1.timings()),
-            Speaker::Http2(http2) => journal.count_timings(http2.timings()),
-            Speaker::Http3(http3) => journal.count_timings(http3.timings()),
+            Speaker::Http1(http1) => http1.timings().for_each(count),
+            Speaker::Http2(http2) => http2.timings().for_each(count),
+            Speaker::Http3(http3) => http3.timings().for_each(count),
             Speaker::WebSocket(_) => {}
             #[cfg(test)]
             Speaker::Numbered(_) => {}

@@ -15,53 +15,18 @@ use crate::guide::Directory;
 use crate::heartbeats::Timed;
 use crate::intake::Intake;
 use crate::journal::Journal;
+use crate::link::{Link, Order};
 use crate::pool::Pool;
 use crate::proof;
-use crate::setup::{LateShare, Setup};
+use crate::setup::Setup;
 use crate::speaker::websocket::Conclusion;
 use crate::speaker::{KeptAlive, ReadCaches};
 use conduit::{Io, READ_SIZE, Ready, Slot, TlsFactory};
 use response::ResponsePiece;
-use sample::{CallRecord, Ends, FailureClass};
-use stats::Snapshot;
+use sample::FailureClass;
 use std::sync::Arc;
 use units::Nanos;
 use workload::{Guide, RequestMaker, Script};
-
-/// Orders of the collector to the workers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Continue.
-    Go,
-    /// No more calls become due; calls in flight are followed to their outcome.
-    Stop,
-    /// Abandon calls in flight now.
-    Abandon,
-}
-
-/// A worker's channel to the collector.
-pub trait Link {
-    fn order(&mut self) -> Order;
-
-    /// Passes on an interval's snapshot and returns a cleared one.
-    fn row(&mut self, row: crate::Row) -> Box<Snapshot>;
-
-    /// Passes on finished calls, if calls are logged; empties the list.
-    fn log(&mut self, calls: &mut Vec<CallRecord>);
-
-    /// Reports that the script failed with this text; this worker is done.
-    fn broken(&mut self, text: String);
-
-    /// Returns the parts of the load to take over after the first `taken` of them.
-    fn more(&mut self, _taken: usize) -> Option<LateShare> {
-        None
-    }
-
-    /// Passes on ended connections and sessions, if they are recorded; empties the lists.
-    fn ends(&mut self, ends: &mut Ends) {
-        *ends = Ends::default();
-    }
-}
 
 /// Maximum number of rounds in which a turn concludes calls without responses before it reads.
 const CONCLUSIONS_MAX: u32 = 16;

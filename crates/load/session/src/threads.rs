@@ -5,7 +5,7 @@ use crate::network::{ConnectionKind, Network};
 use crate::signals;
 use crate::watcher::{Lease, Takeovers, Watcher};
 use anyhow::Context;
-use engine::{Collector, Directory, LateShare, Link, Order, Row, Setup, Worker, lanes};
+use engine::{Collector, Directory, LateShare, Link, Order, Row, Setup, Worker};
 use eventloop::HeldCount;
 use host::cpu::ThreadTime;
 use record::run::RunReport;
@@ -158,7 +158,7 @@ impl WorkerThreads<'_> {
     fn start(mut self, order: &Arc<AtomicU8>, watcher: &dyn Watcher) -> anyhow::Result<Started> {
         let (out, inbox) = sync_channel(BACKLOG);
         let (mut spares, mut threads) = (Vec::new(), Vec::new());
-        let loads = lanes(self.setup)?;
+        let loads = self.setup.per_scenario()?;
         let open = loads.iter().any(|load| load.is_open());
         let mut sources = std::mem::take(&mut self.sources).into_iter();
         for id in 0..self.setup.workers {

@@ -298,7 +298,7 @@ pub fn execute_scenarios(
     setup.tokens = renewal.as_ref().map(|machine| machine.tokens.clone());
     (setup.logging.calls, setup.logging.ends) = (true, true);
     let setup = Arc::new(setup);
-    let lanes = engine::lanes(&setup).expect("a test's plan is valid");
+    let lanes = setup.per_scenario().expect("a test's plan is valid");
     let scenario_workers = |core| {
         let worker = |lane: &Arc<Setup>| {
             let worker = Worker::new(lane.clone(), core, None);

@@ -324,7 +324,7 @@ impl Worker {
         if conn.call(row).is_some_and(|call| !self.journal.in_warm_up(call.intended))
             && let Some(speaker) = conn.speaker()
         {
-            speaker.count_timings(&mut self.journal);
+            speaker.for_each_timing(|timing| self.journal.count_timing(timing));
         }
     }
 
