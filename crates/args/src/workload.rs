@@ -333,7 +333,7 @@ pub struct ImportArgs {
     /// The server to send to instead of the recorded one; required for a log, which has none
     #[arg(value_name = "BASE-URL", value_parser = site)]
     pub base: Option<Url>,
-    /// Format of the file [default: recognised by its first bytes]
+    /// Format of the file [default: recognized by its first bytes]
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<ImportFrom>,
     /// Write the plan to this file; - is standard output

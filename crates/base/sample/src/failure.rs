@@ -97,7 +97,7 @@ classes! {
     UpgradeInvalid, "ws-handshake", Server, "the server's response to the upgrade to WebSocket breaks RFC 6455 section 4";
     MessageProtocol, "ws-protocol", Server, "the server broke the rules of WebSocket (RFC 6455) or a limit on its messages";
     SocketClosed, "ws-closed", Server, "the server closed the WebSocket before the answer to a message";
-    WorkloadEnd, "workload", Plan, "the workload could not make the request";
+    WorkloadEnd, "workload", Plan, "the content of the request could not be built";
     SendQueue, "send-queue", Server, "more than 16 MiB of the stream's messages waited for the \
         server to accept them";
 }
@@ -137,7 +137,7 @@ impl FailureClass {
             Class::Differs => "body differs",
             Class::OtherTarget => "body of another target",
             Class::Expectation => "unexpected field or time",
-            Class::Capture => "nothing to capture",
+            Class::Capture => "value to capture missing",
             Class::Script => "script error",
             Class::Encoding => "content not decodable",
             Class::Redirects => "redirect error",
@@ -149,7 +149,7 @@ impl FailureClass {
             Class::UpgradeInvalid => "invalid WebSocket handshake",
             Class::MessageProtocol => "WebSocket violation",
             Class::SocketClosed => "WebSocket closed by the server",
-            Class::WorkloadEnd => "request not possible",
+            Class::WorkloadEnd => "request could not be built",
             Class::SendQueue => "send queue full",
         }
     }

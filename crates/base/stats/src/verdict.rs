@@ -236,7 +236,7 @@ pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurem
         Some(first)
     };
     let lacking = of_each(lacking, "undecided").map(|cause| (State::Invalid, cause));
-    let found = lacking.or_else(|| Some((State::Degraded, of_each(unsure, "like it")?)));
+    let found = lacking.or_else(|| Some((State::Degraded, of_each(unsure, "likewise")?)));
     let Some((state, cause)) = found else { return };
     // the objective covers a printed quantile
     verdict.causes.retain(|known| known.id != CauseId::FewSamples);
@@ -284,7 +284,7 @@ fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
                 Some(factor) => {
                     format!("Run about {} as long.", times(factor.max(1.1), f64::round))
                 }
-                None => "The figure is too near the bound: choose another bound.".to_owned(),
+                None => "The figure is too close to the bound: choose another bound.".to_owned(),
             };
             (
                 0,
@@ -302,7 +302,7 @@ fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
                 count,
                 format!("{} samples (at least {})", show::count(count), show::count(needed)),
                 format!(
-                    "Run {} as long, or choose a bound that fewer calls decide.",
+                    "Run {} as long, or choose a bound that needs fewer calls.",
                     times(longer, f64::ceil)
                 ),
             )
@@ -317,7 +317,7 @@ fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
             };
             (
                 0,
-                format!("{calls} fell into the warm-up"),
+                format!("{calls} were made during the warm-up"),
                 "Omit --warmup, or bound a step that users repeat.".to_owned(),
             )
         }
@@ -405,8 +405,8 @@ fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
             show::share(share),
             show::share(OFFERED_SHARE_MIN)
         ),
-        advice: "Its arrivals found no connection and no place in the queue, or this client fell \
-                 behind: raise its connections_max and queue_max, or lower its rate."
+        advice: "Its arrivals found no free connection and no place in the queue, or this client \
+                 was late: raise its connections_max and queue_max, or lower its rate."
             .to_owned(),
     })
 }
@@ -425,7 +425,7 @@ fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
             show::count(started),
             show::share(OFFERED_SHARE_MIN)
         ),
-        advice: "Give the feeder more rows, or set its used-up for users without one.".to_owned(),
+        advice: "Give the feeder more rows, or set used-up = \"wrap\" or \"stop\".".to_owned(),
     })
 }
 
@@ -627,7 +627,7 @@ fn drift_text(drift: &Drift) -> String {
     };
     let went = if drift.last > drift.first { "rose" } else { "fell" };
     format!(
-        "{name} {went} from {first} to {last}, first to last third (Mann-Kendall p {:.1e}; at most \
+        "{name} {went} from {first} to {last} from the first to the last third (Mann-Kendall p {:.1e}; at most \
          {} change)",
         drift.p_value,
         show::share(steady::DRIFT_CHANGE_MIN)
@@ -698,7 +698,7 @@ fn interrupted(evidence: &Evidence<'_>) -> Option<Cause> {
     let (text, advice) = match &measurement.aborted {
         Some(rule) => (
             format!("ended after {after} by {}", crate::abort_source(rule)),
-            "The run ended as asked: look at the failures before a longer run.",
+            "The run ended as requested: examine the failures before a longer run.",
         ),
         None if measurement.interrupted => (
             format!("interrupted after {after}"),

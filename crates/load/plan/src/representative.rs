@@ -68,19 +68,20 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
         "webstone-like" => &["clients"],
         "webbench-like" => &["clients", "files"],
         "s-client-like" => return s_client(rest).map_err(bad),
-        _ => return Err(bad("no such model".to_owned())),
+        _ => return Err(bad("unknown model".to_owned())),
     };
     let mut given: HashMap<&str, u64> = HashMap::new();
     let mut dynamic = true;
     for pair in rest.split(',').filter(|pair| !pair.trim().is_empty()) {
         let (key, number) = pair.split_once('=').unwrap_or((pair, ""));
         let key = keys.iter().find(|known| **known == key.trim());
-        let key = key.ok_or_else(|| bad(format!("{name} has {}", keys.join(", "))))?;
+        let key =
+            key.ok_or_else(|| bad(format!("the parameters of {name} are {}", keys.join(", "))))?;
         if *key == "mix" {
             dynamic = match number.trim() {
                 "full" => true,
                 "static" => false,
-                _ => return Err(bad("mix is full, or static: files alone".to_owned())),
+                _ => return Err(bad("mix must be full, or static for files only".to_owned())),
             };
             continue;
         }
@@ -100,10 +101,12 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
         _ => 1,
     };
     if !(1..=USERS_MAX).contains(&users) {
-        return Err(bad(format!("{people} is a number from 1 to {USERS_MAX}")));
+        return Err(bad(format!("{people} must be a number from 1 to {USERS_MAX}")));
     }
     if !(1..=u64::from(CONNECTIONS_MAX)).contains(&connections) {
-        return Err(bad(format!("connections of a user are 1 to {CONNECTIONS_MAX}")));
+        return Err(bad(format!(
+            "connections of a user must be a number from 1 to {CONNECTIONS_MAX}"
+        )));
     }
     let (users, connections) = (users as u32, connections as u32);
     let top = match (spec, given.get("top")) {
@@ -112,7 +115,7 @@ pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
         _ => 1,
     };
     if !(1..=REQUESTS_MAX).contains(&top) {
-        return Err(bad(format!("top is a number from 1 to {REQUESTS_MAX}")));
+        return Err(bad(format!("top must be a number from 1 to {REQUESTS_MAX}")));
     }
     Ok(Representative::Files(FileLoad { spec, users, connections, top, dynamic }))
 }
@@ -127,14 +130,14 @@ fn s_client(rest: &str) -> Result<Representative, String> {
         match key.trim() {
             "sockets" => sockets = parse_count(value).map_err(wrong)?,
             "timeout" => timeout = parse_duration(value).map_err(wrong)?,
-            _ => return Err("s-client-like has sockets, timeout".to_owned()),
+            _ => return Err("the parameters of s-client-like are sockets, timeout".to_owned()),
         }
     }
     if !(1..=USERS_MAX).contains(&sockets) {
-        return Err(format!("sockets is a number from 1 to {USERS_MAX}"));
+        return Err(format!("sockets must be a number from 1 to {USERS_MAX}"));
     }
     if !(S_CLIENT_TIMEOUT_MIN..=S_CLIENT_TIMEOUT_MAX).contains(&timeout) {
-        return Err("timeout is from 1ms to 1m, above the longest round trip".to_owned());
+        return Err("timeout must be from 1ms to 1m, and above the longest round trip".to_owned());
     }
     Ok(Representative::SClient { sockets: sockets as u32, timeout })
 }
@@ -391,18 +394,18 @@ mod tests {
     #[test]
     fn an_unknown_workload_is_named() {
         for (text, reported) in [
-            ("surge", "no such model; choose from surge-like"),
-            ("surge-like:clients=3", "surge-like has users, files, connections, top"),
-            ("surge-like:top=0", "top is a number from 1 to 10000000"),
-            ("webstone-like:top=9", "webstone-like has clients"),
-            ("surge-like:users=0", "users is a number from 1"),
-            ("surge-like:connections=17", "connections of a user are 1 to 16"),
+            ("surge", "unknown model; choose from surge-like"),
+            ("surge-like:clients=3", "the parameters of surge-like are users, files, connections, top"),
+            ("surge-like:top=0", "top must be a number from 1 to 10000000"),
+            ("webstone-like:top=9", "the parameters of webstone-like are clients"),
+            ("surge-like:users=0", "users must be a number from 1"),
+            ("surge-like:connections=17", "connections of a user must be a number from 1 to 16"),
             ("surge-like:files=3", "files must be 10 to"),
-            ("specweb99-like:mix=half", "mix is full, or static"),
-            ("s-client-like:sockets=0", "sockets is a number from 1 to"),
-            ("s-client-like:timeout=0s", "timeout is from 1ms to 1m"),
+            ("specweb99-like:mix=half", "mix must be full, or static"),
+            ("s-client-like:sockets=0", "sockets must be a number from 1 to"),
+            ("s-client-like:timeout=0s", "timeout must be from 1ms to 1m"),
             ("s-client-like:timeout=soon", "timeout: "),
-            ("s-client-like:users=5", "s-client-like has sockets, timeout"),
+            ("s-client-like:users=5", "the parameters of s-client-like are sockets, timeout"),
             ("webstone-like:clients=x", "clients: "),
         ] {
             let why = parse_representative(text).unwrap_err().0;

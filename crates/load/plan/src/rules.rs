@@ -42,7 +42,7 @@ pub fn parse_statuses(text: &str) -> Result<Vec<(u16, u16)>, ParseError> {
             (None, None) => (number(part)?, number(part)?),
         };
         if range.0 > range.1 {
-            return Err(bad(&format!("{} runs backwards", quoted(part))));
+            return Err(bad(&format!("{} has its first value above its last", quoted(part))));
         }
         ranges.push(range);
     }
@@ -226,7 +226,10 @@ pub fn parse_bind(text: &str) -> Result<Vec<IpAddr>, ParseError> {
             _ => return Err(bad("a range mixes IPv4 and IPv6")),
         };
         if from > to {
-            return Err(bad(&format!("the range {} runs backwards", quoted(part.trim()))));
+            return Err(bad(&format!(
+                "the range {} has its first value above its last",
+                quoted(part.trim())
+            )));
         }
         if to - from >= (BIND_MAX - addresses.len().min(BIND_MAX)) as u128 {
             return Err(bad(&format!("it names more than {BIND_MAX}")));
@@ -368,7 +371,10 @@ pub fn parse_cpus(text: &str) -> Result<Vec<u32>, ParseError> {
             None => (number(part)?, number(part)?),
         };
         if from > to {
-            return Err(bad(&format!("the range {} runs backwards", quoted(part.trim()))));
+            return Err(bad(&format!(
+                "the range {} has its first value above its last",
+                quoted(part.trim())
+            )));
         }
         for core in from..=to {
             if cores.contains(&core) {

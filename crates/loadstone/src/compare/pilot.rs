@@ -51,7 +51,7 @@ pub(super) fn choose(measurer: &mut Measurer<'_, '_>) -> Result<Chosen, Failure>
 /// Decides between turns and duet, each with its spread and the seconds of a block.
 fn decided(found: &[(Option<f64>, f64)]) -> Chosen {
     let [(Some(turns), turns_s), (Some(duet), duet_s)] = found else {
-        let why = "The pilot had no figure to choose by: the sides were measured in turns.";
+        let why = "The pilot could not compare the designs: the sides were measured in turns.";
         return Chosen::Design { duet: false, why: why.to_owned() };
     };
     let better = duet * duet * duet_s < turns * turns * turns_s;

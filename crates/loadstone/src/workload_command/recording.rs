@@ -229,7 +229,7 @@ fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recordin
         kept.push(request);
     }
     if logins > 0 {
-        left_out.insert("(their cookies and logins alone; --logins takes them)".to_owned(), logins);
+        left_out.insert("(only their cookies and logins; --logins keeps them)".to_owned(), logins);
     }
     let start = kept.first().map_or(Nanos::ZERO, |first| first.at);
     kept.iter_mut().for_each(|request| request.at = Nanos(request.at.0 - start.0));

@@ -79,7 +79,7 @@ fn wrong_input_is_named_and_nothing_is_sent() {
     };
     assert_eq!(
         wrong(&HELLO.replace("contains", "contain")),
-        "loadstone: PLAN: line 8: contain: body has no such key; it has exact, contains, lacks, \
+        "loadstone: PLAN: line 8: contain: not a key of body; its keys are exact, contains, lacks, \
          length, graphql, regex, count, sha256, json\n"
     );
     assert_eq!(

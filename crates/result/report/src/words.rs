@@ -19,7 +19,7 @@ pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
         parts.push(show::bytes(call.length));
         let choice = match call.negotiated.as_deref() {
             None => String::new(),
-            Some([]) => " (there is no choice without TLS)".to_owned(),
+            Some([]) => " (no negotiation without TLS)".to_owned(),
             Some(offered) => format!(" (the server's choice of {})", offered.join(" and ")),
         };
         parts.push(format!("HTTP/{}{choice}", printable(&call.http_version, 8)));

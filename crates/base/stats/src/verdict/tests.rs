@@ -239,7 +239,7 @@ fn a_drifting_run_is_degraded() {
     measurement.window = Nanos::from_secs(12);
     check(
         &measurement,
-        "DEGRADED\ndrift 0.6957: response time p50 rose from 11.5 ms to 19.5 ms, first to last third \
+        "DEGRADED\ndrift 0.6957: response time p50 rose from 11.5 ms to 19.5 ms from the first to the last third \
          (Mann-Kendall p 8.3e-6; at most 10.0 % change)",
     );
     let evidence = Evidence { ramped: true, ..Evidence::new(&measurement) };
@@ -366,7 +366,7 @@ fn an_objective_without_samples_makes_the_run_invalid() {
     assert_eq!(
         held(&["p50<50ms", "p99<50ms", "p99<40ms"], &measurement),
         "DEGRADED few-samples: p99<50ms is met with a probability of only 63 % (368 calls reach \
-         97.5 %); 1 more like it"
+         97.5 %); 1 more likewise"
     );
     assert!(
         held(&["p99<50ms", "p99.9<50ms"], &measurement).starts_with("INVALID few-samples: p99.9")
@@ -399,7 +399,7 @@ fn calls_in_the_warm_up_are_named() {
     assert_eq!(verdict.state, State::Invalid);
     assert_eq!(
         verdict.causes[0].text,
-        "p99<50ms is undecided: all 20 calls of it fell into the warm-up"
+        "p99<50ms is undecided: all 20 calls of it were made during the warm-up"
     );
     measurement.total.warm_up = Counts::default();
     let mut verdict = Verdict::default();

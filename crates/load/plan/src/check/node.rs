@@ -87,7 +87,9 @@ impl<'a> Table<'a> {
         let known = self.asked.join(", ");
         match self.rest().first() {
             None => Ok(()),
-            Some(node) => Err(node.fault(format!("{} has no such key; it has {known}", self.name))),
+            Some(node) => {
+                Err(node.fault(format!("not a key of {}; its keys are {known}", self.name)))
+            }
         }
     }
 }

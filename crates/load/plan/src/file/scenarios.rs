@@ -26,7 +26,7 @@ pub(super) fn read_scenarios(
         let at = |error: ParseError| ParseError(format!("scenario {}: {}", row + 1, error.0));
         let scenario = read_scenario(table, plan, inputs).map_err(at)?;
         if plan.scenarios.iter().any(|known| known.name == scenario.name) {
-            let why = format!("two of them are called {}", quoted(&scenario.name));
+            let why = format!("two scenarios have the name {}; rename one", quoted(&scenario.name));
             return Err(Table("").fault("scenario", why));
         }
         plan.scenarios.push(scenario);
@@ -57,7 +57,10 @@ fn read_scenario(
     given.read(&mut own, inputs)?;
     let parts = match (&plan.journeys, table.journeys, table.targets) {
         (Some(_), _, Some(_)) => {
-            return Err(place.fault("targets", "a plan with journeys has those: write journeys"));
+            return Err(place.fault(
+                "targets",
+                "a scenario of a plan with journeys lists journeys, not targets",
+            ));
         }
         (None, Some(_), _) => {
             return Err(place.fault("journeys", "the plan has none: write targets"));

@@ -214,7 +214,7 @@ impl JourneyReader<'_> {
             statuses.push((401, 401));
         }
         let Some(step) = table.take("step") else {
-            return Err(table.fault("it has no step: name the one that logs in"));
+            return Err(table.fault("step is missing: name the step that logs in"));
         };
         let wanted = step.text()?;
         let row = self.steps[first_row..].iter().position(|name| name == wanted);

@@ -126,7 +126,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
     assert_each_refused(&[
         ("[vars]\na = 1\n", "no [[journey]] that uses them"),
         ("[[journey]]\nname = 'j'\n", "line 3: journey: it has no [[journey.step]]"),
-        (&format!("{ONE}urll = 'x'\n"), "line 8: urll: step has no such key; it has name, url"),
+        (&format!("{ONE}urll = 'x'\n"), "line 8: urll: not a key of step; its keys are name, url"),
         (
             &format!("{ONE}headers = {{ A = '{{{{b}}}}' }}\n"),
             "{{b}} is not defined: it is not a variable",
@@ -468,10 +468,7 @@ fn a_wrong_script_of_a_journey_is_refused() {
         ("script = 'x'\nscript-file = 'visit.lua'\nsteps = ['a']", "script is given too"),
         ("script-file = 'body.bin'\nsteps = ['a']", "body.bin is not UTF-8"),
         ("script-file = 'no.lua'\nsteps = ['a']", "\"no.lua\" cannot be read"),
-        (
-            "script = 'x'\nsteps = ['a']\nrefresh = { step = 'a' }",
-            "refresh: journey has no such key",
-        ),
+        ("script = 'x'\nsteps = ['a']\nrefresh = { step = 'a' }", "refresh: not a key of journey"),
         (
             "script = 'x'\nsteps = ['a']\n[[journey.step]]\nname = 'b'\nurl = '/'",
             "step: the script makes the calls",

@@ -69,7 +69,7 @@ fn without_session(value: &KeyValue) -> Result<(), ParseError> {
         KeyValue::List(items) => items.is_empty(),
         KeyValue::Texts(_) => false,
     };
-    let why = || ParseError("it needs session: give the calls of one".to_owned());
+    let why = || ParseError("it needs session: set the number of calls of a session".to_owned());
     if is_off { Ok(()) } else { Err(why()) }
 }
 

@@ -30,7 +30,7 @@ fn statuses_are_parsed() {
             ),
             (
                 "300-200",
-                r#""300-200" is not a list of statuses: "300-200" runs backwards; write 200,204 or 200-299 or 2xx"#,
+                r#""300-200" is not a list of statuses: "300-200" has its first value above its last; write 200,204 or 200-299 or 2xx"#,
             ),
             (
                 "9xx",
@@ -179,7 +179,7 @@ fn local_addresses() {
         ("::1-::2,127.0.0.1", r#"["::1", "::2", "127.0.0.1"]"#),
         (
             "127.0.0.9-127.0.0.2",
-            r#""127.0.0.9-127.0.0.2" is not a list of addresses: the range "127.0.0.9-127.0.0.2" runs backwards; write 127.0.0.2-127.0.0.9,127.0.1.1"#,
+            r#""127.0.0.9-127.0.0.2" is not a list of addresses: the range "127.0.0.9-127.0.0.2" has its first value above its last; write 127.0.0.2-127.0.0.9,127.0.1.1"#,
         ),
         (
             "127.0.0.1-::1",
@@ -243,7 +243,10 @@ fn cores_are_parsed() {
         &[
             ("0", "[0]"),
             ("0,2-3", "[0, 2, 3]"),
-            ("3-2", r#""3-2" is not a list of cores: the range "3-2" runs backwards; write 0,2-3"#),
+            (
+                "3-2",
+                r#""3-2" is not a list of cores: the range "3-2" has its first value above its last; write 0,2-3"#,
+            ),
             ("1,0-1", r#""1,0-1" is not a list of cores: core 1 appears twice; write 0,2-3"#),
             (
                 "0-4294967295",

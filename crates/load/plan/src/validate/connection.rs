@@ -318,7 +318,7 @@ fn check_xdp(plan: &Plan, problems: &mut Problems) {
         && sources.network.is_ipv4() != gateway.is_ipv4()
     {
         let text = format!(
-            "--stack own:xdp={device},gateway={gateway}: {gateway} is no next hop for packets from {sources}; \
+            "--stack own:xdp={device},gateway={gateway}: {gateway} cannot be the next hop for packets from {sources}; \
              give a gateway and --sources of the same family"
         );
         problems.add("--stack", text);

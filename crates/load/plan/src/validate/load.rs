@@ -52,7 +52,7 @@ fn check_sequence(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.sequence.iter().any(|row| u64::from(*row) >= rows),
         "sequence",
-        "sequence names a row that is not there; the first target is row 0",
+        "sequence names a row that does not exist; the first target is row 0",
     );
     problems.add_if(
         plan.order == Order::Random && !plan.sequence.is_empty(),

@@ -335,7 +335,7 @@ fn a_device_by_af_xdp_needs_addresses() {
         plan.driver.stack = StackChoice::OwnXdp(choice);
     });
     assert!(
-        gateway.contains("fe80::1 is no next hop for packets from 10.9.0.0/24; give"),
+        gateway.contains("fe80::1 cannot be the next hop for packets from 10.9.0.0/24; give"),
         "{gateway}"
     );
     let over_a_path = over(&|plan| {

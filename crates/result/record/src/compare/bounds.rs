@@ -75,11 +75,12 @@ impl FailIf {
         let grows_worse = kind == FigureKind::Time || figure == "failures";
         if (sign > 0.0) != grows_worse {
             let other = if grows_worse { '+' } else { '-' };
-            let why = format!("a server that got better would cross it; did you mean {other}?");
+            let why =
+                format!("this bound would fail a server that improves; did you mean {other}?");
             return Err(bad(&why));
         }
         if sign < 0.0 && percent >= 100.0 {
-            return Err(bad("a decrease is below 100 %"));
+            return Err(bad("a decrease must be below 100 %"));
         }
         Ok(FailIf { figure, limit: sign * percent / 100.0, text: text.to_owned() })
     }

@@ -53,13 +53,13 @@ pub(super) fn at_knee(report: &RampRecord, label: usize) -> Option<String> {
     parts.extend(known.map(|(name, share)| format!("{name} {}", show::share(*share))));
     if full.overflows > 0 {
         let lost = show::count(full.overflows);
-        parts.push(format!("{lost} connections found no room in a listen queue"));
+        parts.push(format!("{lost} connections were dropped because a listen queue was full"));
     }
     let names = full.full();
     let text = match names.is_empty() {
         true => "no resource was full".to_owned(),
         false => format!("full: {}", names.join(", ")),
     };
-    let place = if knee.is_some() { "by the knee" } else { "at the most load" };
+    let place = if knee.is_some() { "by the knee" } else { "at the highest load" };
     Some(format!("{place}, at {}, {}; {text}.", load(report.axis, *level), parts.join(", ")))
 }

@@ -439,7 +439,7 @@ pub(crate) fn plan(toml: &str) -> Vec<Block> {
     blocks.extend(record::words::to_brief_toml(toml).map(Block::Code));
     let mut body = Document::default();
     body.add(Forms::PAGE, [Block::Code(toml.to_owned())]);
-    let summary = "The whole plan, with its defaults".into();
+    let summary = "The complete plan, including defaults".into();
     blocks.push(Block::Details(Details { summary, body, ..Details::default() }));
     blocks
 }

@@ -102,14 +102,14 @@ impl Scene<'_> {
 
     fn queues(&self) -> Chart {
         let waiting = self.most(|row| row.accept_queue);
-        let bound = self.bound("room to wait", self.sut.accept_queue_max as f64, &waiting);
+        let bound = self.bound("listen queue length", self.sut.accept_queue_max as f64, &waiting);
         let half_open = Line::new("half open", Tone::Sky, self.most(|row| row.half_open));
         let sum = |rows: &SutPoint<'_>| rows.iter().map(|row| row.listen_overflows).sum::<u64>();
         let lost: Values = self.points.iter().map(|rows| Some(sum(rows) as f64)).collect();
         let lines = [
             Line::new("wait to be accepted", Tone::Blue, waiting),
             half_open.dashed(Dash::Long),
-            Line::new("found no room", Tone::Red, lost).dashed(Dash::Short),
+            Line::new("dropped: listen queue full", Tone::Red, lost).dashed(Dash::Short),
         ];
         let lines = lines.into_iter().chain(bound).collect();
         self.chart("server-queues", "Listen queues: connections", AxisUnit::Count, lines)

@@ -292,7 +292,7 @@ fn a_watched_server_is_drawn_along_the_run() {
     assert_eq!(names("server-switches"), "context switches");
     assert_eq!(
         names("server-queues"),
-        "wait to be accepted, half open, found no room, room to wait"
+        "wait to be accepted, half open, dropped: listen queue full, listen queue length"
     );
     // the same time axis as the run's other charts, to the last reading
     assert!(page.contains("CPU of the server, in cores over time"));

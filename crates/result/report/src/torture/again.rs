@@ -69,11 +69,11 @@ pub fn rejudged_text(record: &RejudgedRecord) -> String {
     let mut left = String::new();
     if code > 0 {
         let many = counted(code, "conversation");
-        left += &format!("; not judged: {many} of cases that are judged by code while they run");
+        left += &format!("; not judged: {many} of cases that only a live run can judge");
     }
     if gone > 0 {
         let many = counted(gone, "conversation");
-        left += &format!("; not judged: {many} of cases that this version does not have");
+        left += &format!("; not judged: {many} of cases unknown to this version");
     }
     let summary = format!(
         "{} judged again: {} unchanged, {otherwise} changed{left}.",

@@ -46,7 +46,7 @@ fn summary(record: &ChainRecord) -> String {
     let mut parts = Vec::new();
     for (id, text) in [
         ("refused", "refused by the proxy"),
-        ("waits", "left waiting for more"),
+        ("waits", "waiting for more input"),
         ("made-clear", "made clear"),
         ("passed-on", "passed on unchanged"),
         ("cut-off", "cut off"),
@@ -66,7 +66,7 @@ fn summary(record: &ChainRecord) -> String {
         let verb = if count == 1 { "is" } else { "are" };
         text.push_str(&format!("; {count} {verb} interpreted differently by proxy and server"));
     } else if record.disagreements > 0 {
-        text.push_str(&format!("; {} put the proxy out of step", record.disagreements));
+        text.push_str(&format!("; {} desynchronized the proxy", record.disagreements));
     }
     text + "."
 }

@@ -48,7 +48,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
         }
     };
     let text = format!(
-        "{name} from {first} to {last}, first to last third of the run, and the trend lasted to \
+        "{name} from {first} to {last} from the first to the last third of the run, and the trend lasted to \
          its end (Mann-Kendall p {:.1e})",
         found.p_value
     );
