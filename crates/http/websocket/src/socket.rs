@@ -195,6 +195,14 @@ impl WebSocket {
         self.header.is_inside() || self.open.is_some() || self.partial.is_some()
     }
 
+    /// Returns the state of the masks if nothing else must be kept until the next message: there is
+    /// no compression, no incomplete message and no closing handshake.
+    pub fn masks_at_rest(&self) -> Option<Masking> {
+        let ends = self.sent_close || self.got_close || self.failed;
+        let rests = !self.is_inside() && !ends && self.coding.is_none();
+        rests.then(|| self.masking.clone())
+    }
+
     /// Returns the bytes of an event's payload.
     pub fn payload<'a>(&'a self, payload: &Payload, input: &'a [u8]) -> &'a [u8] {
         match payload {

@@ -11,6 +11,7 @@ mod paced;
 mod sockets;
 
 use crate::call::{Call, NO_USER};
+use crate::speaker::websocket::RestingSocket;
 use crate::speaker::{
     EndpointKind, Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker,
 };
@@ -189,6 +190,15 @@ impl Work {
         self.calls.reserve_exact(depth as usize);
     }
 
+    /// Prepares for the next calls of an idle connection, at most `depth` at once; `socket`: it is
+    /// a WebSocket with this state.
+    pub(crate) fn resume(&mut self, depth: u32, socket: Option<RestingSocket>) {
+        self.renew(true, depth);
+        if let (Some(state), Some(speaker)) = (socket, self.speaker.socket()) {
+            speaker.resume(state);
+        }
+    }
+
     /// Returns whether the state contains nothing that the next call of its connection needs.
     fn is_over(&self) -> bool {
         self.calls.is_empty()
@@ -273,19 +283,11 @@ impl Conn {
     }
 
     /// Puts one more call on the connection. An idle connection continues with the state that
-    /// `take` returns; at most `depth` calls will be outstanding.
+    /// `take` returns.
     #[inline(always)]
-    pub(crate) fn assign_call(
-        &mut self,
-        take: impl FnOnce() -> Box<Work>,
-        depth: u32,
-    ) -> Employed<'_> {
+    pub(crate) fn assign_call(&mut self, take: impl FnOnce() -> Box<Work>) -> Employed<'_> {
         self.assigned += 1;
-        let work = self.work.get_or_insert_with(|| {
-            let mut work = take();
-            work.renew(true, depth);
-            work
-        });
+        let work = self.work.get_or_insert_with(take);
         let open = self.state == ConnState::Open;
         Employed { work, assigned: self.assigned, open, armed: self.armed }
     }

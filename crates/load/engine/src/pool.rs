@@ -5,13 +5,14 @@ use crate::call::{Call, NO_USER};
 use crate::connection::{Conn, Employed, PutCall, Work};
 use crate::deadlines::Deadlines;
 use crate::setup::{Endpoint, Setup, http2_of, open_options};
+use crate::speaker::websocket::RestingSocket;
 use crate::speaker::{EndpointKind, Protocol};
 use conduit::{Close, Io, IoError, Peer, Slot, TlsFactory, TlsSession};
 use plan::AddressOrder;
 use sample::FailureClass;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Nanos, room_for_more};
+use units::{Nanos, NumberMap, room_for_more};
 
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -40,6 +41,8 @@ pub(crate) struct Pool {
     deadlines: Deadlines,
     tls: Option<Tls>,
     keeps_heads: bool,
+    /// Idle WebSockets without working state.
+    resting: NumberMap<RestingSocket>,
     /// The connection that had the last turn.
     last_in_turn: Slot,
 }
@@ -207,6 +210,7 @@ impl Pool {
             deadlines: Deadlines::default(),
             tls: tls.map(Tls),
             keeps_heads: setup.keeps_heads(),
+            resting: NumberMap::default(),
             last_in_turn: 0,
         }
     }
@@ -631,21 +635,44 @@ impl Pool {
     /// Prepares a connection, which may have been idle, for a call; its bytes must be written.
     #[inline(always)]
     pub(crate) fn assign_call(&mut self, slot: Slot) -> Employed<'_> {
-        let Pool { slots, spare, setup, keeps_heads, limits, dirty, .. } = self;
+        let Pool { slots, spare, setup, keeps_heads, limits, dirty, resting, .. } = self;
         let entry = &mut slots[slot as usize];
         if !entry.dirty {
             entry.dirty = true;
             dirty.push(slot);
         }
-        entry.conn.assign_call(|| work(spare, setup, *keeps_heads), limits.prepared)
+        entry.conn.assign_call(|| {
+            let mut work = work(spare, setup, *keeps_heads);
+            work.resume(limits.prepared, resting.remove(&u64::from(slot)));
+            work
+        })
     }
 
     /// Releases memory of a connection that may have no call in flight: it needs little until the
     /// next call.
     pub(crate) fn rest(&mut self, slot: Slot) {
-        if let Some(work) = self.slots[slot as usize].conn.rest() {
+        let conn = &mut self.slots[slot as usize].conn;
+        if let Some(work) = conn.rest() {
+            self.give_back(work);
+        } else if let Some((work, state)) = conn.rest_socket() {
+            self.resting.insert(u64::from(slot), state);
             self.give_back(work);
         }
+    }
+
+    /// Returns whether the connection is an idle WebSocket without working state.
+    pub(crate) fn rests(&self, slot: Slot) -> bool {
+        self.resting.contains_key(&u64::from(slot))
+    }
+
+    /// Gives an idle WebSocket its working state back. Returns false for other connections.
+    #[inline(never)]
+    pub(crate) fn wake(&mut self, slot: Slot) -> bool {
+        let Some(state) = self.resting.remove(&u64::from(slot)) else { return false };
+        let mut work = work(&mut self.spare, &self.setup, self.keeps_heads);
+        work.resume(self.limits.prepared, Some(state));
+        self.slots[slot as usize].conn.resume(work);
+        true
     }
 
     fn give_back(&mut self, mut work: Box<Work>) {

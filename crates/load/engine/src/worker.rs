@@ -266,10 +266,11 @@ impl Worker {
         let Some(heartbeats) = heartbeats else { return Nanos::NEVER };
         let mut lost = Vec::new();
         while let Some((slot, generation)) = heartbeats.timers.take_due(now) {
-            let conn = self.pool.conn_mut(slot);
-            if !conn.has_generation(generation) {
+            if !self.pool.conn(slot).has_generation(generation) {
                 continue;
             }
+            self.pool.wake(slot);
+            let conn = self.pool.conn_mut(slot);
             let Some(interval) = heartbeats.keepalive() else {
                 conn.ping(now);
                 self.pool.mark_dirty(slot);

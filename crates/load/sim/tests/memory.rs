@@ -74,5 +74,5 @@ fn a_connection_at_rest_is_small() {
     let (few, many) = (parts(1_000, canned_pings), parts(1_000 + MORE_SOCKETS, canned_pings));
     let socket = (many.1 - few.1) / MORE_SOCKETS as usize;
     println!("{socket} bytes a WebSocket");
-    assert!(socket <= 2_000, "{socket} bytes a WebSocket");
+    assert!(socket <= 400, "{socket} bytes a WebSocket");
 }

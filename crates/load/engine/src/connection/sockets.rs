@@ -1,9 +1,9 @@
 //! Connections that are WebSockets.
 
-use super::Conn;
+use super::{Conn, Work};
 use crate::call::Call;
 use crate::speaker::EndpointKind;
-use crate::speaker::websocket::{Conclusion, SocketNews, SocketSpeaker};
+use crate::speaker::websocket::{Conclusion, RestingSocket, SocketNews, SocketSpeaker};
 use units::Nanos;
 use workload::Template;
 
@@ -85,6 +85,23 @@ impl Conn {
     /// Returns the row of a call that listens on a WebSocket.
     pub(crate) fn listening_row(&self) -> Option<usize> {
         self.work.as_ref()?.calls.iter().position(Call::listens)
+    }
+
+    /// Returns the working state of an open WebSocket without calls, and what the WebSocket needs
+    /// of it later. TLS sessions, compression and WebSockets of journeys keep theirs.
+    pub(crate) fn rest_socket(&mut self) -> Option<(Box<Work>, RestingSocket)> {
+        let open = self.is_open();
+        let work = self.work.as_mut().filter(|work| open && work.calls.is_empty())?;
+        if !work.transport.is_plain() || work.setup.is_some() {
+            return None;
+        }
+        let state = work.speaker.socket()?.state_at_rest()?;
+        self.work.take().map(|work| (work, state))
+    }
+
+    /// Continues a connection without working state.
+    pub(crate) fn resume(&mut self, work: Box<Work>) {
+        self.work = Some(work);
     }
 
     /// Returns whether the connection is a WebSocket.

@@ -3,6 +3,7 @@
 //! order, and some messages answer no call.
 
 mod preset;
+mod rest;
 mod steps;
 
 use super::{Event, Fault, Heard, Request};
@@ -14,6 +15,7 @@ use plan::{ID_MARK, MessageAnswer, Plan, ROOM_MARKS};
 use preset::PresetTerms;
 use protocol::http1::response::{Framing, ResponseFacts};
 use regex::bytes::Regex;
+pub(crate) use rest::RestingSocket;
 use sample::{FailureClass, SocketClose, SocketCounts, SocketTime};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -683,8 +685,12 @@ impl SocketSpeaker {
     }
 
     pub(crate) fn take_news(&mut self) -> Option<SocketNews> {
-        let silent = self.news.counts == SocketCounts::default() && self.news.time.is_none();
-        (!silent).then(|| std::mem::take(&mut self.news))
+        (!self.is_silent()).then(|| std::mem::take(&mut self.news))
+    }
+
+    /// Returns whether nothing happened since the last query.
+    fn is_silent(&self) -> bool {
+        self.news.counts == SocketCounts::default() && self.news.time.is_none()
     }
 
     /// Returns when the last byte before a close frame arrived.

@@ -41,6 +41,7 @@ impl Worker {
             lifetimes.and_then(|lifetimes| lifetimes.timers.take_due(now))
         };
         while let Some((slot, generation)) = due(self) {
+            self.pool.wake(slot);
             let conn = self.pool.conn_mut(slot);
             if !conn.has_generation(generation) {
                 continue;
@@ -69,6 +70,7 @@ impl Worker {
     fn reset_all_websockets<I: Io>(&mut self, io: &mut I, now: Nanos) {
         let mut lost = Vec::new();
         for slot in self.pool.slots() {
+            self.pool.wake(slot);
             let conn = self.pool.conn_mut(slot);
             if conn.is_closed() {
                 continue;

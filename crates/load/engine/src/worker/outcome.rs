@@ -122,6 +122,7 @@ impl Worker {
 
     /// Ends a connection whose calls have been removed before.
     pub(super) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, how: Close, now: Nanos) {
+        self.pool.wake(slot);
         let conn = self.pool.conn_mut(slot);
         if conn.is_closed() {
             return;

@@ -234,6 +234,9 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let advance = match conn.receive_in_order(&mut self.shared, &input[at..], now) {
                 Ok(advance) => advance,
+                Err(Fault::Unasked) if self.pool.rests(slot) => {
+                    return self.receive_streams(io, slot, &input[at..], now);
+                }
                 Err(fault) => {
                     if self.journal.keeps_responses() {
                         let came = ResponsePiece { piece: &input[at..], body: &[], last: false };
@@ -279,15 +282,23 @@ impl Worker {
     /// Processes events of streams, in any order.
     #[inline(never)]
     fn receive_streams<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
+        // an idle WebSocket has no working state until something arrives
+        let mut rests = self.pool.wake(slot);
         let generation = self.pool.conn(slot).generation();
         let mut at = 0;
         while at < input.len() {
             let conn = self.pool.conn_mut(slot);
             let Heard { consumed, event } = match conn.process(&input[at..], now) {
                 Ok(heard) => heard,
+                // the answer before this input had no successor, so that the WebSocket rests
+                Err(Fault::Unasked) if self.pool.wake(slot) => {
+                    rests = true;
+                    continue;
+                }
                 Err(fault) => return self.break_after_fault(io, slot, fault, now),
             };
             if let Some(mut news) = self.pool.conn_mut(slot).take_news() {
+                rests |= news.counts.pongs > 0;
                 self.process_room_messages(slot, &mut news, now);
                 self.count_restored(slot, &news, now);
                 self.journal.messages(&news, now);
@@ -335,6 +346,12 @@ impl Worker {
             at += consumed;
             if !self.pool.conn(slot).has_generation(generation) {
                 return;
+            }
+        }
+        if rests {
+            self.flush(io, slot, now);
+            if self.pool.conn(slot).has_generation(generation) {
+                self.pool.rest(slot);
             }
         }
         self.pool.arm_again(slot);
