@@ -395,7 +395,10 @@ mod tests {
     fn an_unknown_workload_is_named() {
         for (text, reported) in [
             ("surge", "unknown model; choose from surge-like"),
-            ("surge-like:clients=3", "the parameters of surge-like are users, files, connections, top"),
+            (
+                "surge-like:clients=3",
+                "the parameters of surge-like are users, files, connections, top",
+            ),
             ("surge-like:top=0", "top must be a number from 1 to 10000000"),
             ("webstone-like:top=9", "the parameters of webstone-like are clients"),
             ("surge-like:users=0", "users must be a number from 1"),

@@ -10,6 +10,7 @@ use ownstack::OwnNetwork;
 use sample::FailureClass;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tunnel::{TunnelTerms, Tunnels};
 use units::Nanos;
 use url::Url;
 
@@ -109,6 +110,8 @@ impl Caller {
     /// Prepares the encryption below this message.
     fn secure(&mut self, message: &Message) -> Result<(), String> {
         match message {
+            // its shared connection has its own TLS
+            Message::Socket(_) if message.is_tunneled() => Ok(()),
             Message::Handshake | Message::Http1 { .. } | Message::Socket(_) => self.ready_tls(),
             Message::Http2 { .. } => self.ready_http2(),
             Message::Http3 { .. } => self.ready_http3(),
@@ -182,7 +185,26 @@ impl Caller {
             let peers = peers.iter().filter_map(over_quic).collect();
             return Ok(Request { peers, tls_name: None, tunnel: None, message, timeout });
         }
+        if message.is_tunneled() {
+            let below = |to| Peer::Tunnel { to: Box::new(to), name: tls_name.clone() };
+            let peers = peers.into_iter().map(below).collect();
+            return Ok(Request { peers, tls_name: None, tunnel: None, message, timeout });
+        }
         Ok(Request { peers, tls_name, tunnel, message, timeout })
+    }
+
+    /// Returns the terms of WebSockets over HTTP/2, each on its own connection.
+    fn tunnels(&self, requests: &[Request]) -> Result<Option<TunnelTerms>, String> {
+        let mut tunneled = requests.iter().filter(|request| request.message.is_tunneled());
+        let secure = |peer: &Peer| matches!(peer, Peer::Tunnel { name: Some(_), .. });
+        if tunneled.clone().next().is_none() {
+            return Ok(None);
+        }
+        let is_secure = tunneled.any(|request| request.peers.iter().any(secure));
+        let client = is_secure.then(|| client_for(&self.settings, http2::ALPN)).transpose()?;
+        let tls = client.map(|client| -> Box<dyn TlsFactory> { Box::new(client.factory()) });
+        let settings = http2::SessionSettings::default();
+        Ok(Some(TunnelTerms { settings, per_connection: 1, tls }))
     }
 
     /// Returns whether the URL's server chooses HTTP/2 by ALPN, from a handshake without a request.
@@ -215,19 +237,30 @@ impl Caller {
     }
 
     fn talk(&mut self, requests: Vec<Request>) -> Vec<Heard> {
+        let tunnels = match self.tunnels(&requests) {
+            Ok(tunnels) => tunnels,
+            Err(why) => {
+                let failed = |_| Heard::nothing(Trouble::new(FailureClass::Tls, why.clone()));
+                return requests.iter().map(failed).collect();
+            }
+        };
         let over_quic = requests.iter().any(|request| request.message.is_http3());
         let quic = over_quic.then(|| self.quic()).flatten();
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let http2 = self.tls_http2.as_mut().map(|factory| factory as &mut dyn TlsFactory);
         let mut machine = Exchange::new(requests, self.connect, factory).http2_over(http2);
-        if let Some(mut io) = quic {
-            run_until_stopped(&mut machine, &mut io);
+        if let Some(io) = quic {
+            run_over(&mut machine, io, tunnels);
             return machine.finish();
         }
         let own = self.own.as_ref().map(|(network, seed)| network.caller(*seed));
         match own {
-            None => run_until_stopped(&mut machine, &mut self.reactor),
-            Some(Ok(mut io)) => run_until_stopped(&mut machine, &mut io),
+            None if tunnels.is_none() => run_until_stopped(&mut machine, &mut self.reactor),
+            None => match Reactor::new(Nanos::ZERO) {
+                Ok(io) => run_over(&mut machine, io, tunnels),
+                Err(_) => machine.abandon(&mut self.reactor),
+            },
+            Some(Ok(io)) => run_over(&mut machine, io, tunnels),
             // no descriptor is left: a kernel connection cannot replace it
             Some(Err(_)) => machine.abandon(&mut self.reactor),
         }
@@ -246,6 +279,14 @@ fn client_of(settings: &net::tls::Settings) -> Result<net::tls::Client, String> 
 /// Returns a TLS client that offers only one protocol.
 fn client_for(settings: &net::tls::Settings, protocol: &str) -> Result<net::tls::Client, String> {
     client_of(&net::tls::Settings { alpn: vec![protocol.to_owned()], ..settings.clone() })
+}
+
+/// Runs the exchanges over this network, with the WebSockets over HTTP/2 that they need.
+fn run_over(machine: &mut Exchange<'_>, mut io: impl Io, tunnels: Option<TunnelTerms>) {
+    match tunnels {
+        Some(terms) => run_until_stopped(machine, &mut Tunnels::new(io, terms)),
+        None => run_until_stopped(machine, &mut io),
+    }
 }
 
 /// Runs the exchanges; a signal ends them.

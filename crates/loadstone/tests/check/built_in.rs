@@ -275,4 +275,28 @@ talk = [{ send = "a" }, { expect = {} }]
     for (found, (step, why)) in found.iter().zip(expected) {
         assert!(found.starts_with(step) && found.contains(why), "{found}");
     }
+    // the same as streams of HTTP/2, alone and beside another request
+    let together = r#"
+[[step]]
+name = "beside a request"
+[[step.together]]
+name = "socket"
+connect = "/ws"
+talk = [{ send = "a", expect = { match = { exact = "a" } } }]
+[[step.together]]
+name = "page"
+url = "/hw"
+http = "1.1"
+"#;
+    let plan = plan.replace("connect = ", "http = \"2\"\nconnect = ") + together;
+    let only = ["log in", "echo", "the server closes", "a lost answer", "an early end", "beside"];
+    let base = site.url("");
+    let mut args = vec!["--base", &base];
+    args.extend(only.iter().flat_map(|name| ["--only", name]));
+    let json = check(folder.path(), &plan, &args).expect(&[1]).json();
+    let found = failed(&json);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    for (found, (step, why)) in found.iter().zip(&expected[1..]) {
+        assert!(found.starts_with(step) && found.contains(why), "{found}");
+    }
 }

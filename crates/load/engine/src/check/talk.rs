@@ -4,6 +4,7 @@ use super::judge::content_differs;
 use super::prepare::{Assembled, content};
 use crate::exchange::{SocketMove, SocketTalk};
 use crate::upgrade::fields_of;
+use plan::HttpVersion;
 use plan::check::{Ask, Body, Content, TalkMove};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,7 +71,8 @@ pub(super) fn talk(
         })
     };
     let moves = ask.talk.iter().map(made).collect::<Result<_, String>>()?;
-    Ok(SocketTalk { upgrade, key, offer, moves })
+    let over_http2 = ask.version == HttpVersion::Http2;
+    Ok(SocketTalk { upgrade, key, offer, moves, over_http2 })
 }
 
 /// Messages that a move waits for.

@@ -25,7 +25,8 @@ pub enum Message {
     Handshake,
     /// Bytes for a connection of HTTP/1.x.
     Http1 { bytes: Vec<u8>, asked: Asked },
-    /// An upgrade to WebSocket and the messages that follow it, on a connection of HTTP/1.1.
+    /// An upgrade to WebSocket and the messages that follow it, on a connection of HTTP/1.1 or a
+    /// stream of HTTP/2.
     Socket(Box<SocketTalk>),
     /// One stream of a connection.
     Http2 { request: http2::Request, cookie: Option<String>, last: bool },
@@ -93,6 +94,11 @@ impl Message {
     /// Returns whether the request uses QUIC.
     pub fn is_http3(&self) -> bool {
         matches!(self, Message::Http3 { .. })
+    }
+
+    /// Returns whether it is a WebSocket over HTTP/2.
+    pub fn is_tunneled(&self) -> bool {
+        matches!(self, Message::Socket(talk) if talk.over_http2)
     }
 
     pub(super) fn is_handshake(&self) -> bool {

@@ -23,6 +23,8 @@ pub struct SocketTalk {
     pub(crate) offer: ClientOffer,
     /// At least one; the last one closes the WebSocket, or waits for its end.
     pub(crate) moves: Vec<SocketMove>,
+    /// It is a stream of an HTTP/2 connection, which [`conduit::Peer::Tunnel`] opens.
+    pub(crate) over_http2: bool,
 }
 
 /// A move on an open WebSocket.
@@ -318,6 +320,7 @@ mod tests {
             key: KEY.to_owned(),
             offer: ClientOffer::default(),
             moves,
+            over_http2: false,
         };
         let mut voice = SocketVoice::new(talk, 1 << 10);
         let (mut body, mut out) = (Vec::new(), Vec::new());

@@ -46,12 +46,16 @@ impl Reader<'_> {
                 "connect sends a GET without a body; to close the WebSocket, put close into talk";
             return Err(table.fault(why));
         }
-        if !matches!(ask.version, HttpVersion::Http11 | HttpVersion::Auto) {
-            return Err(table.fault(
-                "check opens WebSockets over HTTP/1.1; add http = \"1.1\" to the step, or drop --http",
-            ));
+        match ask.version {
+            HttpVersion::Http2 => {}
+            HttpVersion::Http11 | HttpVersion::Auto => ask.version = HttpVersion::Http11,
+            HttpVersion::Http10 | HttpVersion::Http3 => {
+                return Err(table.fault(
+                    "check opens WebSockets over HTTP/1.1 and HTTP/2; add http = \"1.1\" or \"2\" to \
+                     the step, or drop --http",
+                ));
+            }
         }
-        ask.version = HttpVersion::Http11;
         if ask.expect.statuses.is_empty() && ask.expect.outcome == Wanted::Response {
             ask.expect.statuses.push((SWITCHING, SWITCHING));
         }
