@@ -290,7 +290,7 @@ fn record_leaks(
 }
 
 /// Maximum number of plain requests of a round.
-const PLAIN_MAX: u64 = 1_000;
+const PLAIN_MAX: u64 = 200;
 
 /// Reason of a leak that needs no unusual request.
 const EVERY_CONNECTION: &str =
