@@ -257,7 +257,10 @@ impl<I: Io> Tunnels<I> {
                 tunnel.trunk = Slot::MAX;
                 match tunnel.stage {
                     TunnelStage::Admitted => ended.push(slot as Slot),
-                    TunnelStage::Open => (tunnel.facts, tunnel.quic) = (facts.take(), quic.take()),
+                    TunnelStage::Open => {
+                        tunnel.facts = facts.take();
+                        tunnel.quic = quic.take();
+                    }
                     _ => {}
                 }
             }

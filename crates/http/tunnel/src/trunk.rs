@@ -1,6 +1,6 @@
 //! One connection of HTTP/2 or HTTP/3 that carries tunnels.
 
-use crate::carrier::{CarriedPart, Carrier, CarrierName, GoneTunnel};
+use crate::carrier::{CarriedPart, CarrierName, GoneTunnel, TunnelSession};
 use conduit::{Io, IoError, OpenOptions, Peer, Slot, TlsSession};
 use http2::{Request, SessionSettings};
 use sample::{FailureClass, QuicEnd, SocketFacts};
@@ -49,7 +49,7 @@ pub(crate) struct TrunkMember {
 pub(crate) struct Trunk {
     peer: Peer,
     options: OpenOptions,
-    session: Carrier,
+    session: TunnelSession,
     tls: Option<Box<dyn TlsSession>>,
     /// Decrypted input, and output of the session that is not encrypted yet.
     plain: Vec<u8>,
@@ -82,13 +82,14 @@ impl Trunk {
         options: OpenOptions,
         mut tls: Option<Box<dyn TlsSession>>,
     ) -> Trunk {
-        let (mut out, mut held) = (Vec::new(), Vec::new());
+        let mut out = Vec::new();
+        let mut held = Vec::new();
         if let Some(tls) = &mut tls {
             tls.drain(&mut out);
         }
         let session = match peer.is_over_quic() {
-            true => Carrier::http3(settings.header_list_max, &mut held),
-            false => Carrier::http2(settings),
+            true => TunnelSession::http3(settings.header_list_max, &mut held),
+            false => TunnelSession::http2(settings),
         };
         Trunk {
             peer,

@@ -269,7 +269,7 @@ fn every_case_of_websocket_over_http2_is_turned_red_by_a_switch() {
 }
 
 #[test]
-fn websocket_cases_need_a_server_that_announces_extended_connect() {
+fn websocket_cases_over_http2_need_extended_connect() {
     let (cases, target) = (tunneled_cases(), framed());
     let defects = [Defect::AnnouncesNoTunnels];
     let mut field = field(&defects, &target);

@@ -319,7 +319,7 @@ fn an_unreachable_server_is_reported() {
 /// Crashes for good were replayed like any other conversation: by their response, which a suspect
 /// need not have, or by running the whole case again.
 #[test]
-fn a_suspect_is_replayed_and_shrunk_by_the_plain_requests_after_it() {
+fn a_suspect_is_replayed_by_the_plain_requests_after_it() {
     let mut lost = KeptFailures::of(|outcome| outcome == TestOutcome::Fail);
     let cases = only(&["F-09"]);
     let mut world = field(Box::new(Supervised { back: Nanos::ZERO }));
@@ -360,7 +360,7 @@ fn a_case_that_sends_nothing_is_skipped() {
 
 /// A page that refuses every POST says nothing about the server's handling of content.
 #[test]
-fn cases_with_content_are_skipped_if_the_page_refuses_a_plain_post() {
+fn cases_with_content_need_a_page_that_accepts_a_plain_post() {
     let plain = target();
     let values = Values { post: "/none".to_owned(), ..plain.values };
     let wrong = TestTarget { values, ..plain };

@@ -221,10 +221,7 @@ fn over_tls_with_a_certificate_of_ones_own() {
     assert!(json["unreachable"].as_str().unwrap().contains("certificate"), "{json:#}");
 }
 
-#[test]
-fn steps_on_websockets() {
-    let site = Site::start(&[]);
-    let plan = r#"
+const SOCKET_STEPS: &str = r#"
 version = 1
 [check]
 base = "http://127.0.0.1:1"
@@ -263,19 +260,29 @@ name = "an early end"
 connect = "/ws?close=1013&after=0"
 talk = [{ send = "a" }, { expect = {} }]
 "#;
+
+const SOCKET_FAILURES: [(&str, &str); 3] = [
+    ("no upgrade", "101"),
+    ("a lost answer", "not complete within 200 ms: move 2 expects a message"),
+    ("an early end", "with 1013 (try again later), where move 2 expects a message"),
+];
+
+#[test]
+fn steps_on_websockets() {
+    let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
-    let json = check(folder.path(), plan, &["--base", &site.url("")]).expect(&[1]).json();
+    let json = check(folder.path(), SOCKET_STEPS, &["--base", &site.url("")]).expect(&[1]).json();
     let found = failed(&json);
-    let expected = [
-        ("no upgrade", "101"),
-        ("a lost answer", "not complete within 200 ms: move 2 expects a message"),
-        ("an early end", "with 1013 (try again later), where move 2 expects a message"),
-    ];
-    assert_eq!(found.len(), expected.len(), "{found:#?}");
-    for (found, (step, why)) in found.iter().zip(expected) {
+    assert_eq!(found.len(), SOCKET_FAILURES.len(), "{found:#?}");
+    for (found, (step, why)) in found.iter().zip(SOCKET_FAILURES) {
         assert!(found.starts_with(step) && found.contains(why), "{found}");
     }
-    // the same as streams of HTTP/2, alone and beside another request
+}
+
+/// The same as streams of HTTP/2, alone and beside another request.
+#[test]
+fn steps_on_websockets_over_http2() {
+    let site = Site::start(&[]);
     let together = r#"
 [[step]]
 name = "beside a request"
@@ -288,15 +295,16 @@ name = "page"
 url = "/hw"
 http = "1.1"
 "#;
-    let plan = plan.replace("connect = ", "http = \"2\"\nconnect = ") + together;
+    let plan = SOCKET_STEPS.replace("connect = ", "http = \"2\"\nconnect = ") + together;
     let only = ["log in", "echo", "the server closes", "a lost answer", "an early end", "beside"];
     let base = site.url("");
     let mut args = vec!["--base", &base];
     args.extend(only.iter().flat_map(|name| ["--only", name]));
+    let folder = tempfile::tempdir().unwrap();
     let json = check(folder.path(), &plan, &args).expect(&[1]).json();
     let found = failed(&json);
     assert_eq!(found.len(), 2, "{found:#?}");
-    for (found, (step, why)) in found.iter().zip(&expected[1..]) {
+    for (found, (step, why)) in found.iter().zip(&SOCKET_FAILURES[1..]) {
         assert!(found.starts_with(step) && found.contains(why), "{found}");
     }
 }

@@ -229,9 +229,9 @@ fn has_grown(runner: &mut Runner<'_>, before: &ServerState) -> bool {
     HELD.iter().any(|held| held.has_grown(held.what.level(before), held.what.level(&now)))
 }
 
-/// Comparison of one kind of conversation with the leak of a case.
+/// LeakComparison of one kind of conversation with the leak of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+enum LeakComparison {
     /// It leaks one of the same resources.
     Leaks,
     /// It leaks none of them.
@@ -242,11 +242,13 @@ enum Comparison {
 
 /// Compares the leaks of one kind of conversation, `None` if they are unknown, with leaking
 /// resources.
-fn compare(leaks: Option<&[Leak]>, leaking: &[HeldResource]) -> Comparison {
+fn compare(leaks: Option<&[Leak]>, leaking: &[HeldResource]) -> LeakComparison {
     match leaks {
-        None => Comparison::CutShort,
-        Some(leaks) if leaks.iter().any(|leak| leaking.contains(&leak.what)) => Comparison::Leaks,
-        Some(_) => Comparison::Releases,
+        None => LeakComparison::CutShort,
+        Some(leaks) if leaks.iter().any(|leak| leaking.contains(&leak.what)) => {
+            LeakComparison::Leaks
+        }
+        Some(_) => LeakComparison::Releases,
     }
 }
 
@@ -260,7 +262,7 @@ fn record_leaks(
     let kinds = blame::kinds(runner.pressed.plans());
     let by_itself = |runner: &mut Runner<'_>, (count, script): &(u64, TalkScript)| {
         if runner.case_is_over() {
-            return Comparison::CutShort;
+            return LeakComparison::CutShort;
         }
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let leaks = repeat_leaking_rounds(runner, case, script, count, &mut None);
@@ -270,18 +272,18 @@ fn record_leaks(
         0 | 1 => None,
         _ => {
             let mut some = kinds.iter().take(blame::KINDS_MAX);
-            some.find(|kind| by_itself(runner, kind) == Comparison::Leaks).cloned()
+            some.find(|kind| by_itself(runner, kind) == LeakComparison::Leaks).cloned()
         }
     };
     let Some((count, script)) = guilty.or_else(|| kinds.into_iter().next()) else { return };
     let name = format!("{} connections at once", show::count(count));
     let plain = (count.min(PLAIN_MAX), scripts::plain(runner));
     let (why, cause) = match by_itself(runner, &plain) {
-        Comparison::Leaks => (EVERY_CONNECTION, Some(Cause::EveryConnection)),
+        LeakComparison::Leaks => (EVERY_CONNECTION, Some(Cause::EveryConnection)),
         // fewer of them may leak too little to be seen
-        Comparison::Releases if count > PLAIN_MAX => (UNCOMPARED_MANY, None),
-        Comparison::Releases => ("resources of such connections are not released", None),
-        Comparison::CutShort => (UNCOMPARED, None),
+        LeakComparison::Releases if count > PLAIN_MAX => (UNCOMPARED_MANY, None),
+        LeakComparison::Releases => ("resources of such connections are not released", None),
+        LeakComparison::CutShort => (UNCOMPARED, None),
     };
     blame::keep(runner, case, &name, script, why, result);
     if let Some(last) = result.exchanges.last_mut() {
@@ -330,11 +332,11 @@ mod tests {
         let leak = |what| vec![Leak { what, text: String::new() }];
         let leaking = [HeldResource::Descriptors];
         for (leaks, expected) in [
-            (Some(leak(HeldResource::Descriptors)), Comparison::Leaks),
-            (Some(leak(HeldResource::Memory)), Comparison::Releases),
-            (Some(Vec::new()), Comparison::Releases),
+            (Some(leak(HeldResource::Descriptors)), LeakComparison::Leaks),
+            (Some(leak(HeldResource::Memory)), LeakComparison::Releases),
+            (Some(Vec::new()), LeakComparison::Releases),
             // the server's processes were not visible
-            (None, Comparison::CutShort),
+            (None, LeakComparison::CutShort),
         ] {
             assert_eq!(compare(leaks.as_deref(), &leaking), expected, "{leaks:?}");
         }

@@ -35,7 +35,7 @@ pub(crate) struct Control {
     reader: FrameReader,
     payload: Vec<u8>,
     settled: bool,
-    /// Whether the server accepts extended CONNECT; `None` before its SETTINGS are complete.
+    /// True if the server accepts extended CONNECT; `None` before its SETTINGS are complete.
     connects: Option<bool>,
     /// The first stream that the server will not process, from its last GOAWAY.
     limit: Option<u64>,

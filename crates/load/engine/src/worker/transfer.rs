@@ -279,6 +279,15 @@ impl Worker {
         }
     }
 
+    /// Processes messages and control frames outside of calls. Returns whether a pong was among them.
+    fn pass_news(&mut self, slot: Slot, now: Nanos) -> bool {
+        let Some(mut news) = self.pool.conn_mut(slot).take_news() else { return false };
+        self.process_room_messages(slot, &mut news, now);
+        self.count_restored(slot, &news, now);
+        self.journal.messages(&news, now);
+        news.counts.pongs > 0
+    }
+
     /// Processes events of streams, in any order.
     #[inline(never)]
     fn receive_streams<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
@@ -297,12 +306,7 @@ impl Worker {
                 }
                 Err(fault) => return self.break_after_fault(io, slot, fault, now),
             };
-            if let Some(mut news) = self.pool.conn_mut(slot).take_news() {
-                rests |= news.counts.pongs > 0;
-                self.process_room_messages(slot, &mut news, now);
-                self.count_restored(slot, &news, now);
-                self.journal.messages(&news, now);
-            }
+            rests |= self.pass_news(slot, now);
             match event {
                 Event::Response { call, body, done } => {
                     let mut answer = None;
