@@ -28,14 +28,18 @@ pub(crate) fn conduct_line(server: &ConductRecord) -> Block {
 }
 
 /// Returns the verdict's word with the ids of its causes: `INVALID: slip, drift`.
-pub(crate) fn verdict_line(verdict: &VerdictRecord) -> Block {
+pub(crate) fn verdict_words(verdict: &VerdictRecord) -> String {
     let causes: Vec<&str> = verdict.causes.iter().map(|cause| cause.id.id()).collect();
+    match (verdict.state, &causes[..]) {
+        (State::Valid, _) | (_, []) => verdict.state.id().to_owned(),
+        (state, causes) => format!("{}: {}", state.id(), causes.join(", ")),
+    }
+}
+
+/// Returns [`verdict_words`] as a line.
+pub(crate) fn verdict_line(verdict: &VerdictRecord) -> Block {
     let word = verdict.state.id().to_owned();
-    let sentence = match causes[..] {
-        _ if verdict.state == State::Valid => word.clone(),
-        [] => word.clone(),
-        _ => format!("{word}: {}", causes.join(", ")),
-    };
+    let sentence = verdict_words(verdict);
     let mood = mood(verdict.state);
     Block::Notice(Notice { label: "Measurement", mood, word, sentence, ..Notice::default() })
 }

@@ -11,6 +11,7 @@ pub(crate) mod tables;
 
 use crate::blocks::{
     ALL_CAUSES, conduct, conduct_line, findings, headed, quantile, verdict, verdict_line,
+    verdict_words,
 };
 use crate::page::text::Style;
 use crate::page::text::layout::Page;
@@ -56,8 +57,7 @@ pub fn text(report: &RunRecord, style: Style) -> String {
 /// important figures, and the missed objectives.
 pub fn line(report: &RunRecord, style: Style) -> String {
     let response = report.response();
-    let mut parts =
-        vec![report.server.state.word().to_owned(), report.verdict.state.id().to_owned()];
+    let mut parts = vec![report.server.state.word().to_owned(), verdict_words(&report.verdict)];
     if begun(report) {
         parts.push(show::rate(report.throughput_per_s));
         let at = |of| format!("{} {}", stats::quantile_name(of), quantile(&response, of));

@@ -2,13 +2,21 @@
 
 use crate::RunRecord;
 use crate::words::counted;
-use record::run::{ModelTokensRecord, RunHist};
+use record::run::{ModelTokensRecord, RunHist, StreamsRecord};
 use stats::Hist;
 use units::show;
 
-/// Describes the number of streams and events, and their rate; `None` if not requested.
+/// Returns whether no response is known to be a stream: gRPC calls with one message at most, whose
+/// rate is that of the calls.
+fn is_unary(report: &RunRecord, streams: &StreamsRecord) -> bool {
+    let single = streams.events <= streams.whole && report.hist(RunHist::EventGap).is_empty();
+    streams.form == "grpc" && single && streams.cut == 0 && streams.sent.is_none()
+}
+
+/// Describes the number of streams and events, and their rate; `None` if not requested, or if there
+/// is no stream.
 pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
-    let streams = report.bodies.streams.as_ref()?;
+    let streams = report.bodies.streams.as_ref().filter(|streams| !is_unary(report, streams))?;
     let rate = show::rate(streams.events_per_s);
     let is_grpc = streams.form == "grpc";
     let events = counted(streams.events, if is_grpc { "message" } else { "event" });
@@ -85,6 +93,8 @@ pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
         ("answer to a message", RunHist::MessageAnswer),
         ("wait for a stream", RunHist::StreamWait),
     ];
+    let unary = streams.is_some_and(|streams| is_unary(report, streams));
+    let rows = rows.into_iter().filter(|(_, of)| !unary || *of != RunHist::FirstEvent);
     let rows = rows.map(|(name, of)| (name, report.hist(of)));
-    rows.into_iter().filter(|(_, hist)| !hist.is_empty()).collect()
+    rows.filter(|(_, hist)| !hist.is_empty()).collect()
 }

@@ -343,7 +343,7 @@ fn a_log_line_sums_up_a_run() {
     let valid = of(fixtures::valid());
     assert!(valid.starts_with("serving · VALID · ") && valid.contains("/s · p50 "), "{valid}");
     let troubled = of(fixtures::troubled());
-    assert!(troubled.starts_with("failing · INVALID · "), "{troubled}");
+    assert!(troubled.starts_with("failing · INVALID: "), "{troubled}");
     assert!(
         troubled.contains(" objectives met, ") || troubled.contains(" met, MISSED "),
         "{troubled}"
