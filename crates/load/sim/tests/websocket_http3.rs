@@ -23,7 +23,7 @@ fn closed(users: u32, per_connection: u32) -> Plan {
 
 fn run(plan: Plan, world: QuicWorld) -> QuicOutcome {
     let ran = execute_quic(plan, world, std::time::Instant::now());
-    ran.outcome.measurement.total.counts.conserved().unwrap();
+    ran.outcome.measurement.total.counts.conserved().expect("counts are conserved");
     ran
 }
 

@@ -401,8 +401,8 @@ fn ghz_calls_by_reflection_and_prints_statuses() {
     let paced = ["--stream-interval", "30ms", "--stream-call-duration", "80ms", "-d", four];
     let collected = stream(&[&["loadstone.v1.Echo.Collect"], &paced[..]].concat());
     assert_eq!(whole(&collected, "/statusCodeDistribution/OK"), 2);
-    // three messages, due 60 ms apart
-    assert!(whole(&collected, "/fastest") >= 60_000_000, "{collected}");
+    // three messages, the last one due 60 ms after the first; the call itself may begin a little late
+    assert!(whole(&collected, "/fastest") >= 50_000_000, "{collected}");
     let endless = r#"{"text": "a", "count": 1000, "gap_ms": 10}"#;
     let cut = ["--stream-call-duration", "80ms", "-d", endless];
     let repeated = stream(&[&["loadstone.v1.Echo.Repeat"], &cut[..]].concat());

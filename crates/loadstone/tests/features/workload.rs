@@ -282,8 +282,8 @@ fn a_recorded_visit_is_made_again() {
     let ran = run(&[&args[..], &["--speed", "100"]].concat()).expect(&[0]);
     assert_eq!(
         ran.stderr,
-        "loadstone: 2 requests for 2 targets\nloadstone:   left out: 1 for (their cookies and logins alone; \
-         --logins takes them)\nloadstone:   left out: 1 for another server, track.invalid; --hosts \
+        "loadstone: 2 requests for 2 targets\nloadstone:   left out: 1 for (only their cookies and logins; \
+         --logins keeps them)\nloadstone:   left out: 1 for another server, track.invalid; --hosts \
          track.invalid takes it\n"
     );
     let plan = std::fs::read_to_string(&out).unwrap();

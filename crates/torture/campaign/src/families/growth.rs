@@ -104,7 +104,7 @@ pub(super) fn run(
             let (slope, batches) = match resource.what {
                 HeldResource::Memory => {
                     match continued(runner, case, repeated, with, (resource, &slope)) {
-                        Continued::Steady(slope, batches) => (slope, batches),
+                        Continued::Steady(slope, batches) => (slope, *batches),
                         Continued::LevelsOff => continue,
                         Continued::CutShort => {
                             return unexamined(&grown, name, Some((resource, &slope)), result);
@@ -155,7 +155,7 @@ fn unexamined(
 /// Result of more batches.
 enum Continued {
     /// The growth continued; the last slope with its batches.
-    Steady(Slope, Batches),
+    Steady(Slope, Box<Batches>),
     /// It fell below half of the first slope, or ended.
     LevelsOff,
     /// The time was over, or the server's processes were no longer visible.
@@ -180,7 +180,7 @@ fn continued(
         let levels = resource.levels(&batches.levels);
         match Slope::of(&levels).filter(|slope| slope.is_growth(resource)) {
             Some(slope) if slope.per_batch * 2.0 >= first.per_batch => {
-                last = Continued::Steady(slope, batches);
+                last = Continued::Steady(slope, Box::new(batches));
             }
             _ => return Continued::LevelsOff,
         }
