@@ -37,7 +37,7 @@ pub enum VuRequest {
     Http(Box<WireRequest>),
     /// The end of an action on the WebSocket with this number.
     Socket(u32, Box<SocketRequest>),
-    /// End of any call in [`Context::next_begun`]; `None` for no time limit.
+    /// End of any call in `Context::next_begun`; `None` for no time limit.
     Any(Option<Nanos>),
     /// A task is over; the user is idle.
     Finished(Result<Option<String>, VuFailure>),
