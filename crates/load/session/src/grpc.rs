@@ -167,7 +167,7 @@ fn places_of(field: &AnswerField, method: &GrpcMethod) -> Result<(Vec<u32>, Vec<
     let wrong = |why: String| Failure::usage(format!("--correlate field:{}: {why}", field.name));
     if !(method.is_client_streaming() && method.is_server_streaming()) {
         return Err(wrong(format!(
-            "it is for streams in both directions, and {} is none; drop it",
+            "it is for bidirectional streams, and {} is not one; drop it",
             method.path()
         )));
     }
