@@ -9,7 +9,8 @@
 //! other uses HTTP/2, with TLS if the peer has a name for it.
 //!
 //! A connection counts as connected once a stream for it may be opened: the connect time includes
-//! TCP, TLS or QUIC, and the server's SETTINGS if it is the first of its trunk. TLS belongs to the trunk.
+//! TCP, TLS or QUIC, and the server's SETTINGS if it is the first of its trunk. TLS belongs to the
+//! trunk.
 //! Connections to peers other than [`Peer::Tunnel`] pass unchanged, as those of a journey's
 //! requests.
 //! Not supported: connections that are opened for a user with its own TLS sessions.
@@ -106,6 +107,15 @@ impl<I: Io> Tunnels<I> {
 
     fn trunk(&mut self, index: Slot) -> Option<&mut Trunk> {
         self.trunks.get_mut(index as usize)?.as_mut()
+    }
+
+    /// Returns the connection whose facts belong to a tunnel: its own one (`true`), or the shared one
+    /// (`false`) if it is the last tunnel there.
+    fn connection_of(&mut self, slot: Slot) -> Option<(Slot, bool)> {
+        let tunnel = self.tunnels.get(slot as usize)?;
+        let is_direct = tunnel.stage == TunnelStage::Direct;
+        let index = tunnel.trunk;
+        (is_direct || self.trunk(index)?.is_last()).then_some((index, is_direct))
     }
 
     /// Schedules a flush of a trunk before the next wait.
@@ -565,15 +575,9 @@ impl<I: Io> Io for Tunnels<I> {
         if let Some(facts) = tunnel.facts.take() {
             return Some(facts);
         }
-        let index = tunnel.trunk;
-        if tunnel.stage == TunnelStage::Direct {
-            return self.io.facts(index);
-        }
-        if !self.trunk(index)?.is_last() {
-            return None;
-        }
+        let (index, is_direct) = self.connection_of(slot)?;
         let facts = self.io.facts(index);
-        self.trunk(index)?.new_facts(facts)
+        if is_direct { facts } else { self.trunk(index)?.new_facts(facts) }
     }
 
     /// Returns the facts of the shared connection, for its last tunnel only.
@@ -582,15 +586,9 @@ impl<I: Io> Io for Tunnels<I> {
         if let Some(facts) = tunnel.quic.take() {
             return Some(facts);
         }
-        let index = tunnel.trunk;
-        if tunnel.stage == TunnelStage::Direct {
-            return self.io.quic(index);
-        }
-        if !self.trunk(index)?.is_last() {
-            return None;
-        }
+        let (index, is_direct) = self.connection_of(slot)?;
         let facts = self.io.quic(index);
-        self.trunk(index)?.new_quic_facts(facts)
+        if is_direct { facts } else { self.trunk(index)?.new_quic_facts(facts) }
     }
 
     fn carriers(&mut self) -> u64 {

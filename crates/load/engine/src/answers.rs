@@ -2,7 +2,7 @@
 
 use crate::message_field::field_key;
 use plan::Plan;
-use protocol::grpc::{PREFIX_BYTES, messages};
+use protocol::grpc::{PREFIX_BYTES, fill_prefix, messages};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -69,11 +69,7 @@ impl AnswerReader {
     pub(crate) fn push(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() {
             if self.have < PREFIX_BYTES {
-                let count = piece.len().min(PREFIX_BYTES - self.have);
-                self.prefix[self.have..self.have + count].copy_from_slice(&piece[..count]);
-                self.have += count;
-                piece = &piece[count..];
-                if self.have < PREFIX_BYTES {
+                if !fill_prefix(&mut self.prefix, &mut self.have, &mut piece) {
                     return;
                 }
                 let [_, length @ ..] = self.prefix;

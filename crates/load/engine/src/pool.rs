@@ -643,7 +643,9 @@ impl Pool {
         }
         entry.conn.assign_call(|| {
             let mut work = work(spare, setup, *keeps_heads);
-            work.resume(limits.prepared, resting.remove(&u64::from(slot)));
+            // most loads have no resting WebSockets, and need no lookup
+            let socket = if resting.is_empty() { None } else { resting.remove(&u64::from(slot)) };
+            work.resume(limits.prepared, socket);
             work
         })
     }

@@ -33,6 +33,16 @@ pub fn gzipped(message: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Takes the missing bytes of a prefix from the start of `piece`; `have`: number of bytes that the
+/// prefix has. Returns whether it is complete.
+pub fn fill_prefix(prefix: &mut [u8; PREFIX_BYTES], have: &mut usize, piece: &mut &[u8]) -> bool {
+    let (taken, rest) = piece.split_at(piece.len().min(PREFIX_BYTES - *have));
+    prefix[*have..*have + taken.len()].copy_from_slice(taken);
+    *have += taken.len();
+    *piece = rest;
+    *have == PREFIX_BYTES
+}
+
 /// Fault in the messages of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFault {
@@ -83,11 +93,7 @@ impl MessageReader {
         let mut messages = 0;
         while !piece.is_empty() && self.fault.is_none() {
             if self.have < PREFIX_BYTES {
-                let count = piece.len().min(PREFIX_BYTES - self.have);
-                self.prefix[self.have..self.have + count].copy_from_slice(&piece[..count]);
-                self.have += count;
-                piece = &piece[count..];
-                if self.have < PREFIX_BYTES {
+                if !fill_prefix(&mut self.prefix, &mut self.have, &mut piece) {
                     break;
                 }
                 self.begin();
