@@ -5,8 +5,8 @@ use super::TortureArgs;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-/// Options that a repetition of one case has from elsewhere: the line names the case, the version,
-/// the page for bodies and the seed itself.
+/// Options that the line of a repetition sets itself: the case, the HTTP version, the page for
+/// bodies and the seed.
 const OF_THE_LINE: [&str; 4] = ["http", "only", "post", "seed"];
 
 /// Options that select other cases, or limit the time of all.
@@ -55,7 +55,7 @@ impl TypedOptions {
     }
 }
 
-/// Returns the value of an option without what must not be published.
+/// Returns the value of an option, with secrets masked.
 fn shown(name: &str, value: &str) -> String {
     if HIDDEN.contains(&name) {
         return MASK.to_owned();

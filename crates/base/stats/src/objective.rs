@@ -451,7 +451,7 @@ impl Figures {
         let mut response = Hist::new();
         match rows {
             SubjectRows::Unknown => {}
-            // a single target has no row of its own, because it equals the run
+            // a single target has no separate row, because it equals the run
             SubjectRows::Targets(_) if snapshot.targets.is_empty() => {
                 return Figures::new(snapshot, window);
             }

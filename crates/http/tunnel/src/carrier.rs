@@ -20,11 +20,11 @@ pub(crate) struct CarriedPart {
     pub(crate) place: usize,
     /// Content within the input.
     pub(crate) body: Range<usize>,
-    /// The stream has left.
+    /// The stream is finished and was removed.
     pub(crate) done: bool,
 }
 
-/// A stream that has left without a complete response.
+/// A stream that ended without a complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GoneTunnel {
     pub(crate) place: usize,
@@ -154,7 +154,7 @@ impl TunnelSession {
     pub(crate) fn drain(&mut self, out: &mut Vec<u8>) {
         match self {
             TunnelSession::Http2(session) => session.drain(out),
-            // it is appended by each call
+            // each call appends its own output
             TunnelSession::Http3(_) => {}
         }
     }
@@ -174,7 +174,7 @@ impl TunnelSession {
                     put_code(out, PieceKind::Close, 0, Some(violation.code));
                     violation.to_string()
                 })?;
-                // which tunnels were delayed is seen by the bytes that wait
+                // delayed tunnels are recognized by their waiting bytes
                 while session.take_opened().or_else(|| session.take_unblocked()).is_some() {}
                 Ok(fed.consumed)
             }

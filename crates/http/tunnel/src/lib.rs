@@ -11,6 +11,7 @@
 //! A connection counts as connected once a stream for it may be opened: the connect time includes
 //! TCP, TLS or QUIC, and the server's SETTINGS if it is the first of its trunk. TLS belongs to the
 //! trunk.
+//!
 //! Connections to peers other than [`Peer::Tunnel`] pass unchanged, as those of a journey's
 //! requests.
 //! Not supported: connections that are opened for a user with its own TLS sessions.

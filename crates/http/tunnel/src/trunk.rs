@@ -333,7 +333,7 @@ impl Trunk {
     }
 
     /// Abandons the tunnels whose data the server does not want. Must be called after all received
-    /// bytes were processed, since the end of its own data may have arrived with that.
+    /// bytes were processed, because they may contain the end of the server's data.
     pub(crate) fn take_stopped(&mut self, take: &mut dyn FnMut((Slot, TunnelInput<'_>))) {
         while let Some(id) = self.session.take_stopped() {
             let Some(place) = self.place(id) else { continue };

@@ -2,9 +2,9 @@
 
 use protocol::grpc::varint;
 
-/// Returns the value of a field as a number that is equal for equal values: `path` has the numbers
-/// of the message fields that contain it, and its own. A field that is absent has the value 0, as
-/// the default of proto3. `None` for bytes that are no message.
+/// Returns the value of a field as a number; equal values have equal numbers. `path` has the field
+/// numbers of the messages that contain the field, then its own number. An absent field has the
+/// value 0, the default of proto3. Returns `None` for bytes that are not a message.
 pub(crate) fn field_key(message: &[u8], path: &[u32]) -> Option<u64> {
     let (number, inner) = path.split_first()?;
     let mut found = FieldValue::Number(0);

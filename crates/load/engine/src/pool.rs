@@ -667,7 +667,7 @@ impl Pool {
         self.resting.contains_key(&u64::from(slot))
     }
 
-    /// Gives an idle WebSocket its working state back. Returns false for other connections.
+    /// Restores the working state of an idle WebSocket. Returns false for other connections.
     #[inline(never)]
     pub(crate) fn wake(&mut self, slot: Slot) -> bool {
         let Some(state) = self.resting.remove(&u64::from(slot)) else { return false };

@@ -176,8 +176,8 @@ pub struct Logging {
     /// Ends of connections and of sessions are passed on too.
     pub ends: bool,
     /// Number of calls of each worker for which the start of the response is kept, up to
-    /// [`RESPONSE_KEPT_MAX`](crate::RESPONSE_KEPT_MAX) bytes. Over HTTP/2 only the head is kept, in HTTP/1 form, with the
-    /// stream's id in place of the reason.
+    /// [`RESPONSE_KEPT_MAX`](crate::RESPONSE_KEPT_MAX) bytes. Over HTTP/2 only the head is kept, in
+    /// HTTP/1 form, with the stream's id in place of the reason.
     pub responses: u64,
     /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
     /// response, or of a truncated one, is kept with its call.

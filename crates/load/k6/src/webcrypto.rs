@@ -22,7 +22,7 @@ const ROUNDS_MAX: f64 = 5e6;
 /// Result of an operation: bytes, or the name and the message of an exception.
 type Made = std::result::Result<Vec<u8>, String>;
 
-/// SubtleFields of a call.
+/// Fields that a script passes with a call.
 struct SubtleFields<'a, 'js>(&'a Object<'js>);
 
 impl SubtleFields<'_, '_> {

@@ -1,4 +1,4 @@
-//! WebSockets over HTTP/3 in virtual time: streams of QUIC connections, whose datagrams may be lost.
+//! WebSockets over HTTP/3 in virtual time: streams of QUIC connections that may lose datagrams.
 
 use plan::{Arrivals, HttpVersion, Load, Plan, Think};
 use sample::{FailureClass, SocketClose};

@@ -279,7 +279,7 @@ fn steps_on_websockets() {
     }
 }
 
-/// The same as streams of HTTP/2, alone and beside another request.
+/// The same steps as streams of HTTP/2, alone and in parallel with another request.
 #[test]
 fn steps_on_websockets_over_http2() {
     let site = Site::start(&[]);

@@ -305,7 +305,7 @@ fn messages_of_a_stream_are_sent_and_answered_on_schedule() {
     assert!(seconds("/streams/sent/answer_s/min") >= 0.0049);
     assert_eq!(whole(&json, "/streams/sent/answer_s/count"), 4 * 8);
     assert!(seconds("/response_time_s/min") >= 0.0749);
-    // by a field: two of the messages have one text, and each is answered
+    // by a field: two messages have the same text, and each is answered
     let list = r#"[{"text": "a"}, {"text": "b"}, {"text": "a"}, {"text": "c"}]"#;
     let by_field = |field: &str| {
         let rate = ["--message", list, "--message-rate", "200/s", "--correlate", field];
@@ -401,7 +401,7 @@ fn ghz_calls_by_reflection_and_prints_statuses() {
     let paced = ["--stream-interval", "30ms", "--stream-call-duration", "80ms", "-d", four];
     let collected = stream(&[&["loadstone.v1.Echo.Collect"], &paced[..]].concat());
     assert_eq!(whole(&collected, "/statusCodeDistribution/OK"), 2);
-    // three messages, the last one due 60 ms after the first; the call itself may begin a little late
+    // three messages, the last one due 60 ms after the first; the call itself may begin late
     assert!(whole(&collected, "/fastest") >= 50_000_000, "{collected}");
     let endless = r#"{"text": "a", "count": 1000, "gap_ms": 10}"#;
     let cut = ["--stream-call-duration", "80ms", "-d", endless];

@@ -229,7 +229,7 @@ fn has_grown(runner: &mut Runner<'_>, before: &ServerState) -> bool {
     HELD.iter().any(|held| held.has_grown(held.what.level(before), held.what.level(&now)))
 }
 
-/// LeakComparison of one kind of conversation with the leak of a case.
+/// Result of comparing one kind of conversation with the leak of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeakComparison {
     /// It leaks one of the same resources.

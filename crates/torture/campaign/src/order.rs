@@ -179,8 +179,8 @@ fn case_of(
     result
 }
 
-/// Removes the exchanges that lack a precondition, with a note each. Returns false if nothing of the
-/// case is left, which is skipped then.
+/// Removes the exchanges that lack a precondition, with a note each. Returns false if no exchange
+/// is left; the case is then skipped.
 fn keep_sendable(case: &Case, given: &dyn Fn(&Need) -> bool, result: &mut CaseResult) -> bool {
     let missing = |exchange: &Exchange| exchange.needs.iter().copied().find(|need| !given(need));
     let note = |exchange: &Exchange| {

@@ -47,8 +47,8 @@ pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkS
 }
 
 /// Returns the steps of a WebSocket as a stream of HTTP/2 (RFC 8441): the first one is its
-/// handshake, further ones are content of the stream, whose end stands for that of a connection.
-/// A client that stops reading closes the windows of its streams.
+/// handshake, and further ones are content of the stream. The end of the stream replaces the end of
+/// the connection. A client that stops reading closes the windows of its streams.
 pub(crate) fn socket_steps(steps: Vec<Move>) -> Vec<Move> {
     let mut all = vec![Move::Send(write::opening()), Move::Await(Awaited::Settings)];
     let mut steps = steps.into_iter();

@@ -166,7 +166,7 @@ impl Session {
     }
 
     /// Opens a tunnel by an extended CONNECT (RFC 9220) and returns the id of its stream, which
-    /// becomes the last outstanding one. The stream leaves by [`Session::take_gone`] once both
+    /// becomes the last outstanding one. [`Session::take_gone`] removes the stream once both
     /// sides have ended.
     pub fn open_tunnel(&mut self, request: &Coded, out: &mut Vec<u8>) -> u64 {
         let id = self.open_stream(request, None, false, out);

@@ -1,4 +1,4 @@
-//! The keys of a crafted connection: which packet is sealed and opened with which of them, and key
+//! The keys of a crafted connection: the choice of the key that seals or opens a packet, and key
 //! updates (RFC 9001 section 6).
 
 use super::packet::{self, CarrierForm, NumberSpace, PacketHead};

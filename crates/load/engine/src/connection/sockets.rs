@@ -87,8 +87,8 @@ impl Conn {
         self.work.as_ref()?.calls.iter().position(Call::listens)
     }
 
-    /// Returns the working state of an open WebSocket without calls, and what the WebSocket needs
-    /// of it later. TLS sessions, compression and WebSockets of journeys keep theirs.
+    /// Returns the working state of an open WebSocket without calls, and the part that it
+    /// needs later. WebSockets with TLS or compression, and those of journeys, keep their state.
     pub(crate) fn rest_socket(&mut self) -> Option<(Box<Work>, RestingSocket)> {
         let open = self.is_open();
         let work = self.work.as_mut().filter(|work| open && work.calls.is_empty())?;

@@ -144,7 +144,7 @@ impl Worker {
         }
     }
 
-    /// Counts a failed return of a user's WebSocket, and repeats it if no call does.
+    /// Counts a failed reconnect of a user's WebSocket, and retries it unless a call does.
     pub(super) fn note_end_in_storm(
         &mut self,
         (slot, user): (Slot, u32),

@@ -279,7 +279,7 @@ impl Worker {
         }
     }
 
-    /// Processes messages and control frames outside of calls. Returns whether a pong was among them.
+    /// Processes messages and control frames outside of calls. Returns whether one was a pong.
     fn pass_news(&mut self, slot: Slot, now: Nanos) -> bool {
         let Some(mut news) = self.pool.conn_mut(slot).take_news() else { return false };
         self.process_room_messages(slot, &mut news, now);
@@ -299,7 +299,7 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let Heard { consumed, event } = match conn.process(&input[at..], now) {
                 Ok(heard) => heard,
-                // the answer before this input had no successor, so that the WebSocket rests
+                // no call followed the previous answer, so the WebSocket has no working state
                 Err(Fault::Unasked) if self.pool.wake(slot) => {
                     rests = true;
                     continue;

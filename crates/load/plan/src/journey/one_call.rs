@@ -96,7 +96,7 @@ fn journey_text(path: &str, message: String, mut tables: Table) -> String {
     tables.to_string()
 }
 
-/// Removes the line number, which is of a text that the user never sees.
+/// Removes the line number, which refers to a generated text that the user never sees.
 fn without_line(error: ParseError) -> ParseError {
     let rest = error.0.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
     match rest {

@@ -253,7 +253,7 @@ fn plan(epoch: u64, hash: &str) -> ToAgent {
 fn a_new_manager_ends_an_earlier_run() {
     let now = Nanos::from_secs(50);
     let mut agent = running(now);
-    // the plan of its own manager is the same plan
+    // its current manager sends the plan that it already has
     agent.receive(to_agent(plan(1, "old")), now);
     assert_eq!(agent.next_action(), None);
     agent.receive(to_agent(plan(2, "new")), now);

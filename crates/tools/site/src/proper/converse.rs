@@ -118,7 +118,7 @@ impl ConnectionLog {
                         return;
                     }
                     if let RawKind::Socket(visit) = &raw.kind {
-                        // a client that has disconnected needs no goodbye
+                        // an error is ignored: the client has disconnected
                         visit.serve(&mut stream, &inner.common.rooms).await.ok();
                     }
                     if raw.keep {
@@ -151,7 +151,7 @@ impl ConnectionLog {
         })
         .await;
         if let (true, Some(Ok(resetter))) = (self.must_reset(), resetter) {
-            // all its streams end with it, as those of HTTP/1.1 do
+            // the reset ends all streams of the connection
             drop(connection);
             resetter.reset();
         }
@@ -262,17 +262,17 @@ impl ConnectionLog {
         visit: &SocketVisit,
         mut stream: impl AsyncRead + AsyncWrite + Unpin,
     ) {
-        // a client that has disconnected needs no end
+        // an error is ignored: the client has disconnected
         visit.serve(&mut stream, &self.0.common.rooms).await.ok();
         linger(stream).await;
     }
 }
 
-/// A response, and what its stream is afterwards.
+/// A response, and the use of its stream afterwards.
 #[derive(Debug)]
 pub(super) struct SiteAnswer {
     pub(super) response: Response<PageBody>,
-    /// The stream is this WebSocket after the response.
+    /// The stream carries this WebSocket after the response.
     pub(super) socket: Option<Box<SocketVisit>>,
 }
 

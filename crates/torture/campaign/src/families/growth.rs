@@ -154,9 +154,9 @@ fn unexamined(
 
 /// Result of more batches.
 enum Continued {
-    /// The growth continued; the last slope with its batches.
+    /// The growth continued: the last slope and its batches.
     Steady(Slope, Box<Batches>),
-    /// It fell below half of the first slope, or ended.
+    /// The growth fell below half of the first slope, or ended.
     LevelsOff,
     /// The time was over, or the server's processes were no longer visible.
     CutShort,

@@ -1,4 +1,4 @@
-//! WebSockets between their messages: thousands of idle ones keep only what the next message needs.
+//! Idle WebSockets: they keep only the state that the next message needs.
 
 use super::{Phase, SocketSpeaker};
 use ::websocket::{Masking, SocketOptions, WebSocket};

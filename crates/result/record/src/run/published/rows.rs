@@ -78,7 +78,7 @@ pub(super) fn by_tag(report: &RunReport) -> Vec<TagRecord> {
     let tags = report.plan.journeys.as_ref().map(plan::journey::JourneyPlan::tags);
     let row = |(tag, targets): (String, Vec<u32>)| {
         let mut sum = stats::TargetTally::default();
-        // a single target has no row of its own, because it equals the run
+        // a single target has no separate row, because it equals the run
         if total.targets.is_empty() {
             sum.succeeded = total.counts.succeeded;
             sum.failed = total.counts.failed;

@@ -86,7 +86,7 @@ struct SutRowForm {
     descriptors: u64,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     switches_per_s: f64,
-    /// Connections that were dropped because a listen queue of the machine was full, in the interval.
+    /// Connections dropped in the interval because a listen queue of the machine was full.
     listen_overflows: u64,
     /// Connections that wait to be accepted at the target's ports, at the end.
     accept_queue: u64,
