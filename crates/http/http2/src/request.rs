@@ -127,6 +127,11 @@ impl Request {
         self.paced = true;
     }
 
+    /// Sends the whole body with the request, as before a call of [`Request::pace`].
+    pub fn send_at_once(&mut self) {
+        self.paced = false;
+    }
+
     /// Lets the body grow after the request is sent, by [`crate::Session::extend`].
     pub fn keep_open(&mut self) {
         self.open = Some(BodyToCome::default());

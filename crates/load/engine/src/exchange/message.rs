@@ -65,10 +65,11 @@ impl Message {
     }
 
     /// Returns a template's request, as the last of its connection, with the value of a Cookie
-    /// field.
+    /// field. Nothing releases messages in an exchange, so the request has all of them.
     pub fn of(template: Template, cookie: Option<String>) -> Message {
         let last = true;
-        if let Some(request) = template.http2 {
+        if let Some(mut request) = template.http2 {
+            request.send_at_once();
             return Message::Http2 { request, cookie, last };
         }
         if let Some(request) = template.http3 {
