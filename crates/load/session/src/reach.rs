@@ -95,6 +95,7 @@ impl Session {
             journeys::set_up(self)?;
         }
         self.unreachable = found.unreachable;
+        self.choose_sockets(&found.call);
         self.first_call = Some(found.call);
         Ok(())
     }

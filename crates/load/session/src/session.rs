@@ -182,7 +182,7 @@ impl Session {
     /// Sets up the network that connections on this machine use.
     fn open_network(&mut self) -> Result<()> {
         let plan = self.fit.plan.clone();
-        let (sockets, note) = sockets::choose(&plan);
+        let (sockets, note) = sockets::requested(&plan);
         let endpoints = &mut self.servers.endpoints;
         if let Some(route) = EmulatedPath::open(&plan, endpoints, &mut self.notes)? {
             self.fit.network = Network::Path(Arc::new(route), sockets);
@@ -196,6 +196,18 @@ impl Session {
         }
         self.sockets_note = note;
         Ok(())
+    }
+
+    /// Chooses how the kernel's sockets are read and written, if the plan leaves it open. Sessions
+    /// whose load varies keep epoll: their measurements are compared with each other.
+    pub(crate) fn choose_sockets(&mut self, first: &FirstCall) {
+        let is_fixed = self.env.varied.is_none() && self.part.is_none();
+        if let Network::Kernel(sockets) = &mut self.fit.network
+            && is_fixed
+            && let Some(suited) = sockets::suited(&self.fit.plan, self.fit.placement.workers, first)
+        {
+            *sockets = suited;
+        }
     }
 
     /// Adds a server that a response leads to; on failure the session is unchanged.

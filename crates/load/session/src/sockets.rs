@@ -1,8 +1,9 @@
-//! Chooses how the kernel's sockets of a run are read and written: by epoll, or by io_uring if
-//! requested and available.
+//! Chooses how the kernel's sockets of a run are read and written: by epoll or by io_uring.
 
-use plan::{HttpVersion, Plan, StackChoice};
+use plan::{HttpVersion, Load, Plan, StackChoice, Think};
+use record::run::FirstCall;
 use std::io;
+use std::ops::RangeInclusive;
 
 /// The loop of a worker over the kernel's sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,37 +23,79 @@ impl SocketLoop {
     }
 }
 
-/// Returns the loop that the plan's connections use on this machine, and a sentence with the reason
-/// if it is not the requested one.
-pub(crate) fn choose(plan: &Plan) -> (SocketLoop, Option<String>) {
-    choose_loop(plan, net::reactor::probe_ring)
+/// Connections of a worker with which io_uring costs less CPU per call than epoll, by the
+/// measurements in bench/history/sockets-by-io-uring.md.
+const RING_CONNECTIONS: RangeInclusive<u32> = 16..=512;
+
+/// Maximum length of a response with which io_uring costs less, in bytes: longer ones are copied
+/// from its buffers.
+const RING_RESPONSE_MAX: u64 = 8 << 10;
+
+/// Returns the loop that the plan requests, and a sentence with the reason if this machine or plan
+/// cannot use it. A plan that leaves the choice uses epoll until [`suited`] is called.
+pub(crate) fn requested(plan: &Plan) -> (SocketLoop, Option<String>) {
+    requested_where(plan, net::reactor::probe_ring)
 }
 
-/// Chooses the loop. `probe`: whether io_uring is available.
-fn choose_loop(
+fn requested_where(
     plan: &Plan,
     probe: impl FnOnce() -> io::Result<()>,
 ) -> (SocketLoop, Option<String>) {
     if plan.driver.stack != StackChoice::KernelBatches {
         return (SocketLoop::Epoll, None);
     }
-    let because = |reason: &str| {
-        let note = format!("--stack kernel:batches: sockets go one by one, by epoll: {reason}");
-        (SocketLoop::Epoll, Some(note))
+    match obstacle(plan, probe) {
+        None => (SocketLoop::Ring, None),
+        Some(reason) => {
+            let note = format!("--stack kernel:batches: sockets go one by one, by epoll: {reason}");
+            (SocketLoop::Epoll, Some(note))
+        }
+    }
+}
+
+/// Returns the loop that costs less CPU per call for the plan's load on `workers` threads; `None`
+/// if the plan sets the loop. `first`: the call before the run.
+pub(crate) fn suited(plan: &Plan, workers: u32, first: &FirstCall) -> Option<SocketLoop> {
+    if plan.driver.stack != StackChoice::Auto {
+        return None;
+    }
+    let cheaper =
+        ring_is_cheaper(plan, workers, first) && obstacle(plan, net::reactor::probe_ring).is_none();
+    Some(if cheaper { SocketLoop::Ring } else { SocketLoop::Epoll })
+}
+
+/// Returns whether io_uring costs less CPU than epoll: in a closed loop without pauses, with many
+/// connections for each worker and short responses, each turn has several reads and writes.
+fn ring_is_cheaper(plan: &Plan, workers: u32, first: &FirstCall) -> bool {
+    let Load::Closed { users, think: Think::None, session: None } = &plan.load else {
+        return false;
     };
+    let is_plain = matches!(plan.request.version, HttpVersion::Http10 | HttpVersion::Http11)
+        && matches!(&plan.targets[..], [target] if target.url.scheme() == "http");
+    is_plain
+        && plan.journeys.is_none()
+        && plan.scenarios.is_empty()
+        && plan.stages.is_none()
+        && first.failure.is_none()
+        && first.length <= RING_RESPONSE_MAX
+        && plan.connection.idle.is_none()
+        && RING_CONNECTIONS.contains(&(users / workers.max(1)))
+}
+
+/// Returns the reason why the plan's connections cannot use io_uring. `probe`: whether this machine
+/// has it.
+fn obstacle(plan: &Plan, probe: impl FnOnce() -> io::Result<()>) -> Option<String> {
     if plan.request.version == HttpVersion::Http3 {
-        return because("HTTP/3 goes over UDP");
+        return Some("HTTP/3 goes over UDP".into());
     }
     if plan.websocket.read_rate.is_some() && plan.is_websocket() {
-        return because("--ws-read-rate paces each read");
+        return Some("--ws-read-rate paces each read".into());
     }
     if plan.tunnels_websockets() {
-        return because("WebSockets share connections of HTTP/2");
+        return Some("WebSockets share connections of HTTP/2".into());
     }
-    match probe() {
-        Ok(()) => (SocketLoop::Ring, None),
-        Err(error) => because(&net::reactor::ring_unavailable_reason(&error, "Linux 6.1")),
-    }
+    let refusal = probe().err()?;
+    Some(net::reactor::ring_unavailable_reason(&refusal, "Linux 6.1"))
 }
 
 #[cfg(test)]
@@ -64,7 +107,7 @@ mod tests {
         let mut plan = Plan::for_url(url);
         plan.driver.stack = StackChoice::KernelBatches;
         plan.request.version = version;
-        choose_loop(&plan, || refusal.map_or(Ok(()), Err))
+        requested_where(&plan, || refusal.map_or(Ok(()), Err))
     }
 
     #[test]
@@ -100,5 +143,46 @@ mod tests {
             Ok("io_uring does not start: Too many open files (os error 24)")
         );
         assert_eq!(describe(HttpVersion::Http3, None).as_deref(), Ok("HTTP/3 goes over UDP"));
+    }
+
+    fn closed(users: u32) -> Load {
+        Load::Closed { users, think: Think::None, session: None }
+    }
+
+    /// A loop over many connections with short responses uses io_uring; everything else epoll.
+    #[test]
+    fn many_connections_with_short_responses_suit_io_uring() {
+        let cheaper = |workers: u32, length: u64, change: fn(&mut Plan)| {
+            let mut plan = Plan::for_url("http://127.0.0.1:1/".parse().expect("a URL"));
+            plan.load = closed(64);
+            change(&mut plan);
+            let first = FirstCall { status: 200, length, ..FirstCall::default() };
+            ring_is_cheaper(&plan, workers, &first)
+        };
+        assert!(cheaper(1, 13, |_| {}));
+        assert!(cheaper(4, 8 << 10, |_| {}));
+        assert!(!cheaper(5, 13, |_| {}), "12 connections for each worker");
+        assert!(!cheaper(1, (8 << 10) + 1, |_| {}), "long responses");
+        let others: [fn(&mut Plan); 5] = [
+            |plan| plan.load = closed(5_000),
+            |plan| plan.load = closed(1),
+            |plan| plan.request.version = HttpVersion::Http2,
+            |plan| plan.targets[0].url = "https://127.0.0.1:1/".parse().expect("a URL"),
+            |plan| *plan.targets = vec![plan.targets[0].clone(), plan.targets[0].clone()],
+        ];
+        assert!(others.iter().all(|change| !cheaper(1, 13, *change)));
+    }
+
+    #[test]
+    fn a_plan_that_sets_the_loop_keeps_it() {
+        let mut plan = Plan::for_url("http://127.0.0.1:1/".parse().expect("a URL"));
+        plan.load = closed(64);
+        for stack in [StackChoice::Kernel, StackChoice::KernelBatches] {
+            plan.driver.stack = stack;
+            assert_eq!(suited(&plan, 1, &FirstCall::default()), None);
+        }
+        plan.driver.stack = StackChoice::Auto;
+        plan.load = closed(1);
+        assert_eq!(suited(&plan, 1, &FirstCall::default()), Some(SocketLoop::Epoll));
     }
 }

@@ -49,6 +49,25 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
     }
 }
 
+/// Without `--stack`, the load decides, and the length of the first response.
+#[test]
+fn a_closed_loop_with_many_connections_uses_io_uring_by_default() {
+    let site = Site::start(&[]);
+    let [(_, ring), (_, epoll)] = ways(&site);
+    for (path, connections, io) in [
+        ("/bytes/8192", "16", ring),
+        ("/bytes/8193", "16", epoll),
+        ("/bytes/13", "15", epoll),
+        ("/bytes/13", "513", epoll),
+    ] {
+        let words = ["-c", connections, "--threads", "1", "-n", "600", &site.url(path)];
+        let report = measured(&words, &[0, 4]);
+        assert_eq!(outcomes(&report), [600, 600, 0, 0, 0, 0], "{words:?}");
+        let found = text(&report, "/client/io").split(',').next();
+        assert_eq!(found, Some(io), "{words:?}");
+    }
+}
+
 /// Responses longer than a buffer, and longer than everything that the worker reads at once, mixed
 /// with short ones.
 #[test]
@@ -249,6 +268,23 @@ fn a_refusal_by_the_kernel_is_noted() {
     let report = ran.json();
     assert_eq!(outcomes(&report), [20, 20, 0, 0, 0, 0]);
     assert!(text(&report, "/client/io").starts_with("epoll"), "{}", report["client"]);
+    // where nothing is requested, nothing is noted
+    let mut command = behind(&["python3", "-c", FORBIDDEN]);
+    command.args([
+        "run",
+        "--json",
+        "-",
+        "-c",
+        "16",
+        "--threads",
+        "1",
+        "-n",
+        "20",
+        &site.url("/hw"),
+    ]);
+    let ran = finish(command, b"").expect(&[0, 4]);
+    assert!(!ran.stderr.contains("io_uring"), "{}", ran.stderr);
+    assert!(text(&ran.json(), "/client/io").starts_with("epoll"), "{}", ran.stdout);
 }
 
 /// The setting may be in a plan file; datagrams do not use io_uring.
