@@ -383,6 +383,9 @@ unsafe extern "C" fn on_sent(
                 state.sent_last = head.stream_id;
                 if !state.asking {
                     state.facts.held_back += 1;
+                    if let Some(stream) = state.stream(head.stream_id) {
+                        stream.begin();
+                    }
                     let bytes = (head.length + FRAME_HEADER) as u64;
                     state.late.push(LateFrame { id: head.stream_id, bytes, begins: true });
                 }

@@ -686,6 +686,11 @@ impl Session {
         (facts.head_bytes > 0).then_some(facts)
     }
 
+    /// Returns whether the request waits for a stream that the peer permits.
+    pub fn waits(&self, place: usize) -> bool {
+        self.state().streams.get(place).is_some_and(OutstandingStream::waits)
+    }
+
     /// Returns the number of outstanding streams.
     pub fn outstanding(&self) -> usize {
         self.state().streams.len()

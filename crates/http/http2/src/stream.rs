@@ -54,17 +54,28 @@ const TRAILERS_RESERVED: usize = 64;
 /// Maximum size of a head or of trailers whose memory is reused.
 const REUSED_MAX: usize = 4 << 10;
 
-fn reserve_first(buffer: &mut Vec<u8>, bytes: usize) {
-    if buffer.capacity() == 0 {
-        buffer.reserve(bytes);
+/// Appends the parts of a line with one check for room; reserves at least `first` bytes.
+#[inline(always)]
+fn append(buffer: &mut Vec<u8>, first: usize, parts: [&[u8]; 4]) {
+    let length = parts.iter().map(|part| part.len()).sum::<usize>();
+    if buffer.capacity() - buffer.len() < length {
+        buffer.reserve(length.max(first));
+    }
+    let mut at = buffer.len();
+    buffer.resize(at + length, 0);
+    for part in parts {
+        buffer[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
     }
 }
 
 /// The part that was not sent at submission.
 #[derive(Debug, Default)]
 struct UnsentRequest {
-    /// Fields that the library has not read yet.
+    /// Fields that the library had not read at submission.
     text: Option<Arc<[u8]>>,
+    /// True if the library has sent the fields since.
+    begun: bool,
     body: Option<Arc<[u8]>>,
     /// Number of body bytes that are sent.
     body_at: usize,
@@ -135,6 +146,18 @@ impl OutstandingStream {
     #[cold]
     pub(crate) fn hold(&mut self, text: &Arc<[u8]>) {
         self.unsent.get_or_insert_default().text = Some(text.clone());
+    }
+
+    /// Marks the request as begun: its fields are sent, after a wait for a stream.
+    pub(crate) fn begin(&mut self) {
+        if let Some(unsent) = &mut self.unsent {
+            unsent.begun = true;
+        }
+    }
+
+    /// Returns whether the request waits for a stream that the peer permits.
+    pub(crate) fn waits(&self) -> bool {
+        self.unsent.as_ref().is_some_and(|unsent| unsent.text.is_some() && !unsent.begun)
     }
 
     /// Returns the unsent part of the request's body, as far as it is released.
@@ -280,25 +303,22 @@ impl OutstandingStream {
         self.final_list = true;
         self.facts.status = status;
         if keeps {
-            self.keep(&[b"HTTP/2 ", value, b"\r\n"]);
+            self.keep([b"HTTP/2 ", value, b"\r\n", b""]);
         }
     }
 
     /// Adds another field to be kept.
     pub(crate) fn keep_field(&mut self, name: &[u8], value: &[u8]) {
         if self.final_list && !self.has_head {
-            self.keep(&[name, b": ", value, b"\r\n"]);
+            self.keep([name, b": ", value, b"\r\n"]);
         } else if self.has_head {
             let trailers = &mut self.kept.get_or_insert_default().trailers;
-            reserve_first(trailers, TRAILERS_RESERVED);
-            [name, b": ", value, b"\r\n"].iter().for_each(|part| trailers.extend_from_slice(part));
+            append(trailers, TRAILERS_RESERVED, [name, b": ", value, b"\r\n"]);
         }
     }
 
-    fn keep(&mut self, parts: &[&[u8]]) {
-        let kept = self.kept.get_or_insert_default();
-        reserve_first(&mut kept.head, HEAD_RESERVED);
-        parts.iter().for_each(|part| kept.head.extend_from_slice(part));
+    fn keep(&mut self, line: [&[u8]; 4]) {
+        append(&mut self.kept.get_or_insert_default().head, HEAD_RESERVED, line);
     }
 
     /// Returns whether the list of fields being received belongs to the final response, as its head

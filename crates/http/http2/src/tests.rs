@@ -211,6 +211,7 @@ fn a_request_leaves_when_a_stream_is_free() {
     drop(held);
     assert!(ask(&mut session, &get(), None).is_empty());
     assert!(sent(&mut session).is_empty() && session.take_late().is_none());
+    assert_eq!([0, 1, 2].map(|place| session.waits(place)), [false, true, true]);
     server.respond(1, "200", b"");
     feed_all(&mut session, &server.drain());
     let bytes = sent(&mut session);
@@ -220,6 +221,7 @@ fn a_request_leaves_when_a_stream_is_free() {
         (id, fields.as_str()),
         (3, ":method GET, :scheme http, :authority h, :path /held, cookie a=b")
     );
+    assert_eq!([0, 1].map(|place| session.waits(place)), [false, true]);
     let late = Late { place: 0, bytes: bytes.len() as u64, begins: true };
     assert_eq!((session.take_late(), session.take_late()), (Some(late), None));
 }

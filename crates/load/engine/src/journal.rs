@@ -344,10 +344,9 @@ impl Journal {
     /// Counts the status of a response to a gRPC call.
     pub(crate) fn grpc_status(&mut self, status: &protocol::grpc::Status, due: Nanos) {
         let code = status.code;
-        let message = || {
-            let text = format!("{}: {}", code.name(), status.message);
-            (code != protocol::grpc::Code::Ok || !status.sent).then_some(text)
-        };
+        let described = code != protocol::grpc::Code::Ok || !status.sent;
+        // nearly every call is OK: no text is made for it
+        let message = || described.then(|| format!("{}: {}", code.name(), status.message));
         self.recorder.grpc_status(u32::from(code.number()), status.sent, due, message);
     }
 

@@ -8,7 +8,7 @@ use crate::setup::{Endpoint, Setup, http2_of, open_options};
 use crate::speaker::websocket::RestingSocket;
 use crate::speaker::{EndpointKind, Protocol};
 use conduit::{Close, Io, IoError, Peer, Slot, TlsFactory, TlsSession};
-use plan::AddressOrder;
+use plan::{AddressOrder, Timeouts};
 use sample::FailureClass;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -86,6 +86,10 @@ struct EndpointState {
     ready: Vec<(Slot, u32)>,
     /// Calls that wait for a connection, in order of their due instants.
     queue: VecDeque<Call>,
+    /// No queued call has an earlier deadline. It is used if calls have their own time limits:
+    /// otherwise the first call has the earliest.
+    soonest: Nanos,
+    has_own_limits: bool,
     /// If addresses are tried in order: the current one, and whether an address has accepted a
     /// connection.
     address: usize,
@@ -175,8 +179,44 @@ impl EndpointState {
             endpoint: Arc::new(endpoint),
             ready: Vec::new(),
             queue: VecDeque::new(),
+            soonest: Nanos::NEVER,
+            has_own_limits: false,
             address: 0,
             reached: false,
+        }
+    }
+
+    fn enqueue(&mut self, call: Call, limits: &Timeouts) {
+        let deadline = call.deadline(limits);
+        self.soonest = if self.queue.is_empty() { deadline } else { self.soonest.min(deadline) };
+        self.has_own_limits |= call.time_limit().is_some();
+        self.queue.push_back(call);
+    }
+
+    /// Removes a queued call whose deadline has passed.
+    fn dequeue_expired(&mut self, limits: &Timeouts, now: Nanos) -> Option<Call> {
+        if self.queue.front()?.deadline(limits) <= now {
+            return self.queue.pop_front();
+        }
+        if !self.has_own_limits || self.soonest > now {
+            return None;
+        }
+        let expired = self.queue.iter().position(|call| call.deadline(limits) <= now);
+        if expired.is_none() {
+            // the call with that deadline has left the queue
+            let deadlines = self.queue.iter().map(|call| call.deadline(limits));
+            self.soonest = deadlines.min().unwrap_or(Nanos::NEVER);
+        }
+        self.queue.remove(expired?)
+    }
+
+    /// Returns an instant that is not after the earliest deadline of the queued calls; `NEVER`
+    /// without any.
+    fn queue_deadline(&self, limits: &Timeouts) -> Nanos {
+        match self.queue.front() {
+            None => Nanos::NEVER,
+            Some(_) if self.has_own_limits => self.soonest,
+            Some(first) => first.deadline(limits),
         }
     }
 }
@@ -406,7 +446,7 @@ impl Pool {
             return Some(call);
         }
         self.queued += 1;
-        self.endpoints[endpoint as usize].queue.push_back(call);
+        self.endpoints[endpoint as usize].enqueue(call, &self.setup.plan.timeouts);
         None
     }
 
@@ -422,13 +462,10 @@ impl Pool {
         Some(call)
     }
 
-    /// Removes a queued call whose timeout has expired.
+    /// Removes a queued call whose timeout has expired: its own, or the plan's.
     pub(crate) fn dequeue_expired(&mut self, now: Nanos) -> Option<Call> {
-        let limit = self.setup.plan.timeouts.call;
-        let over = |call: &Call| call.intended + limit <= now;
-        let queues = self.endpoints.iter_mut().map(|endpoint| &mut endpoint.queue);
-        let call =
-            queues.filter(|queue| queue.front().is_some_and(over)).find_map(VecDeque::pop_front)?;
+        let limits = &self.setup.plan.timeouts;
+        let call = self.endpoints.iter_mut().find_map(|it| it.dequeue_expired(limits, now))?;
         self.queued -= 1;
         Some(call)
     }
@@ -447,12 +484,12 @@ impl Pool {
         self.queued > 0
     }
 
-    /// Returns when the oldest queued call is abandoned; `NEVER` if the queue is empty.
+    /// Returns when the next queued call may have to be abandoned; `NEVER` if the queue is empty.
     #[inline]
     pub(crate) fn queue_deadline(&self) -> Nanos {
-        let oldest = self.endpoints.iter().filter_map(|endpoint| endpoint.queue.front());
-        let oldest = oldest.map(|call| call.intended).min().unwrap_or(Nanos::NEVER);
-        oldest + self.setup.plan.timeouts.call
+        let limits = &self.setup.plan.timeouts;
+        let deadlines = self.endpoints.iter().map(|endpoint| endpoint.queue_deadline(limits));
+        deadlines.min().unwrap_or(Nanos::NEVER)
     }
 
     /// Removes the calls from a connection that can no longer answer them.

@@ -334,6 +334,15 @@ impl Speaker {
         }
     }
 
+    /// Returns whether the call waits for a stream that the peer permits.
+    pub(crate) fn waits(&self, call: usize) -> bool {
+        match self {
+            Speaker::Http2(http2) => http2.waits(call),
+            Speaker::Http3(http3) => http3.waits(call),
+            _ => false,
+        }
+    }
+
     /// Returns whether the connection is finished: no call is outstanding, and the peer accepts no
     /// more.
     pub(crate) fn is_over(&self) -> bool {

@@ -109,6 +109,11 @@ pub(super) const MESSAGE_MAX: usize = 200;
 /// Returns the status of a response: `grpc-status` is in the trailers, or in the head of a response
 /// without content (Trailers-Only).
 pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
+    let ok = Status { code: Code::Ok, number: 0, message: String::new(), sent: true };
+    // nearly every call ends like this: no field is searched for
+    if trailers.starts_with(b"grpc-status: 0\r\n") {
+        return ok;
+    }
     let field =
         |name: &str| fields::find_trailer(trailers, name).or_else(|| fields::find(head, name));
     let number = field("grpc-status")
@@ -118,9 +123,8 @@ pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
         let code = Code::of_http(http_status);
         return Status { code, number: u32::from(code.number()), message, sent: false };
     };
-    // OK has no message: nearly every call would search its head and trailers for nothing
     if number == 0 {
-        return Status { code: Code::Ok, number, message: String::new(), sent: true };
+        return ok;
     }
     let message = field("grpc-message").unwrap_or_default();
     let message = percent_decode(message).decode_utf8_lossy();

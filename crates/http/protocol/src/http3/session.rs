@@ -43,6 +43,8 @@ pub struct Session {
     part: Option<(u64, Range<usize>, bool)>,
     gone: VecDeque<(u64, u64, Parting)>,
     opened: Vec<u64>,
+    /// Number of streams that the peer initially permits; `None` before it is known.
+    permitted: Option<u64>,
     /// Streams for which the peer's credit released more data.
     went: Vec<u64>,
     /// Tunnels whose data the peer does not want.
@@ -108,6 +110,7 @@ impl Session {
             part: None,
             gone: VecDeque::new(),
             opened: Vec::new(),
+            permitted: None,
             went: Vec::new(),
             stopped: Vec::new(),
             facts: Http3Facts::default(),
@@ -339,10 +342,14 @@ impl Session {
             PieceKind::Allowed => {
                 let least = self.facts.streams_max.map_or(code, |before| before.min(code));
                 self.facts.streams_max = Some(least);
+                self.permitted = Some(code);
             }
             PieceKind::Opened => {
                 self.facts.waited += 1;
                 self.opened.push(id);
+                if let Some(place) = self.place(id) {
+                    self.streams[place].has_opened = true;
+                }
             }
             PieceKind::Went => self.went.push(id),
             PieceKind::Reset if !id.is_multiple_of(STEP) => return self.control.end(id),
@@ -501,6 +508,14 @@ impl Session {
     /// Returns the received part of an incomplete response; `None` before its first frame.
     pub fn partial(&self, place: usize) -> Option<StreamFacts> {
         self.streams.get(place).filter(|stream| stream.has_started()).map(|stream| stream.facts)
+    }
+
+    /// Returns whether the request waits for a stream that the peer permits: no bytes of it were
+    /// sent yet, as far as the peer's initial limit shows.
+    pub fn waits(&self, place: usize) -> bool {
+        let beyond = self.permitted.is_some_and(|most| place as u64 >= most);
+        let waits = |stream: &Stream| !stream.has_opened && !stream.has_started();
+        beyond && self.streams.get(place).is_some_and(waits)
     }
 
     /// Returns the number of requests outstanding.

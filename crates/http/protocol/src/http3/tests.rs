@@ -354,7 +354,10 @@ fn data_for_an_abandoned_stream_is_ignored() {
 fn streams_that_had_to_wait_are_named_once() {
     let mut session = session(2);
     let input = [coded(PieceKind::Allowed, 0, Some(1)), coded(PieceKind::Opened, 4, None)];
-    describe(&mut session, &input.concat());
+    describe(&mut session, &input[0]);
+    assert_eq!([0, 1, 2].map(|place| session.waits(place)), [false, true, false]);
+    describe(&mut session, &input[1]);
+    assert_eq!([0, 1].map(|place| session.waits(place)), [false, false]);
     assert_eq!((session.take_opened(), session.take_opened()), (Some(1), None));
     let facts = session.take_facts();
     assert_eq!((facts.streams_max, facts.waited), (Some(1), 1));

@@ -45,6 +45,14 @@ impl Conn {
         }
     }
 
+    /// Returns the index of the call in this row, and how long it has waited for a stream at `now`;
+    /// `None` if it does not wait.
+    pub(crate) fn stream_wait(&self, row: usize, now: Nanos) -> Option<(u64, Nanos)> {
+        let work = self.work.as_ref().filter(|work| self.is_open() && work.speaker.waits(row))?;
+        let call = work.calls.get(row)?;
+        Some((call.index, now - call.issued.max(self.established)))
+    }
+
     /// Counts the bytes sent at `now` for requests that waited for room, or for a stream. `waited` is
     /// called with the index of each call that waited for a stream, and its wait.
     pub(crate) fn count_late_bytes(&mut self, now: Nanos, mut waited: impl FnMut(u64, Nanos)) {

@@ -196,6 +196,11 @@ impl Http2 {
         self.session.done_id()
     }
 
+    /// Returns whether the call waits for a stream that the peer permits.
+    pub(super) fn waits(&self, call: usize) -> bool {
+        self.session.waits(call)
+    }
+
     /// Returns whether nothing is outstanding and no further request is possible.
     pub(super) fn is_over(&self) -> bool {
         self.session.outstanding() == 0 && self.session.is_going_away()

@@ -185,11 +185,13 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let end = match more {
                 Some(more) if conn.extend(row, more) => {
-                    return conn.count_late_bytes(now, |_, _| {});
+                    return self.count_stream_waits(slot, None, now);
                 }
                 Some(_) => End::failed(FailureClass::SendQueue),
                 None => End::abandoned(),
             };
+            self.count_stream_waits(slot, Some(row), now);
+            let conn = self.pool.conn_mut(slot);
             let Some((call, goes_on)) = conn.withdraw(row, now) else { return };
             if !goes_on {
                 self.pool.strand(slot);
@@ -323,6 +325,17 @@ impl Worker {
         }
     }
 
+    /// Records how long calls of the connection waited for a stream: those that have one now, and
+    /// the one in row `leaving`, which is about to be withdrawn.
+    fn count_stream_waits(&mut self, slot: Slot, leaving: Option<usize>, now: Nanos) {
+        let journal = &mut self.journal;
+        let conn = self.pool.conn_mut(slot);
+        conn.count_late_bytes(now, |index, wait| journal.waited_for_stream(index, wait));
+        if let Some((index, wait)) = leaving.and_then(|row| conn.stream_wait(row, now)) {
+            journal.waited_for_stream(index, wait);
+        }
+    }
+
     /// Handles a limit that passed on a connection: the call with this limit has timed out. Unless
     /// the protocol can withdraw one call, the connection is unusable.
     fn time_out<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
@@ -330,6 +343,8 @@ impl Worker {
         loop {
             let conn = self.pool.conn_mut(slot);
             let Some((row, class)) = conn.expired(&self.setup.plan.timeouts, now) else { break };
+            self.count_stream_waits(slot, Some(row), now);
+            let conn = self.pool.conn_mut(slot);
             let Some((call, goes_on)) = conn.withdraw(row, now) else { break };
             self.feedback.fail_session(call.user);
             if !goes_on {

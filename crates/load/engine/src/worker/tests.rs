@@ -2,6 +2,7 @@
 //! not arrive in request order.
 
 mod endings;
+mod queue;
 
 use super::*;
 use crate::speaker::Protocol;
