@@ -403,13 +403,27 @@ impl GrpcMethod {
     fn json(&self, message: &[u8], options: &SerializeOptions) -> Result<String, SchemaError> {
         let decoded = DynamicMessage::decode(self.descriptor.output(), message)
             .map_err(|why| error(format!("the response does not decode: {why}")))?;
-        let mut out = Vec::new();
-        let mut writer = serde_json::Serializer::new(&mut out);
-        decoded
-            .serialize_with_options(&mut writer, options)
-            .map_err(|why| error(format!("the response is not JSON: {why}")))?;
-        Ok(String::from_utf8_lossy(&out).into_owned())
+        json_of(&decoded, options)
     }
+
+    /// Returns a message of the request as JSON, with the names that JSON has for its fields.
+    ///
+    /// # Errors
+    /// Fails for bytes that are not such a message.
+    pub fn request_json(&self, message: &[u8]) -> Result<String, SchemaError> {
+        let decoded = DynamicMessage::decode(self.descriptor.input(), message)
+            .map_err(|why| error(format!("the request does not decode: {why}")))?;
+        json_of(&decoded, &SerializeOptions::new())
+    }
+}
+
+fn json_of(message: &DynamicMessage, options: &SerializeOptions) -> Result<String, SchemaError> {
+    let mut out = Vec::new();
+    let mut writer = serde_json::Serializer::new(&mut out);
+    message
+        .serialize_with_options(&mut writer, options)
+        .map_err(|why| error(format!("the message is not JSON: {why}")))?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
 impl MessageCodec for GrpcMethod {

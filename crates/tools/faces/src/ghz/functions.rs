@@ -19,6 +19,8 @@ pub(super) enum DataValue {
     List(Vec<DataValue>),
     /// Nanoseconds since 1970, UTC.
     Time(u64),
+    /// All data of the call, whose fields are values.
+    Call,
 }
 
 type Outcome = Result<DataValue, String>;
@@ -284,6 +286,15 @@ impl Function {
         all.into_iter().find(|function| function.name == name)
     }
 
+    /// Returns whether the value decides the function, so that further arguments are not evaluated.
+    pub(super) fn ends_at(&self, value: &DataValue) -> bool {
+        match self.name {
+            "and" => value.is_empty(),
+            "or" => !value.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Calls it.
     ///
     /// # Errors
@@ -310,6 +321,20 @@ impl DataValue {
             DataValue::Switch(on) => on.to_string(),
             DataValue::List(items) => format!("[{}]", texts(items).join(" ")),
             DataValue::Time(unix_ns) => rfc3339(*unix_ns, 0),
+            DataValue::Call => String::new(),
+        }
+    }
+
+    /// Returns Go's name of its type.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            DataValue::Text(_) => "string",
+            DataValue::Number(_) => "int",
+            DataValue::Float(_) => "float64",
+            DataValue::Switch(_) => "bool",
+            DataValue::List(_) => "[]interface {}",
+            DataValue::Time(_) => "time.Time",
+            DataValue::Call => "*runner.CallData",
         }
     }
 
@@ -320,7 +345,7 @@ impl DataValue {
             DataValue::Float(number) => *number as i64,
             DataValue::Switch(on) => i64::from(*on),
             DataValue::Text(text) => text.trim().parse().unwrap_or(0),
-            DataValue::List(_) | DataValue::Time(_) => 0,
+            DataValue::List(_) | DataValue::Time(_) | DataValue::Call => 0,
         }
     }
 
@@ -333,14 +358,14 @@ impl DataValue {
     }
 
     /// Returns whether it is the zero value of its type.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
             DataValue::Text(text) => text.is_empty(),
             DataValue::Number(number) => *number == 0,
             DataValue::Float(number) => number.abs() < f64::MIN_POSITIVE,
             DataValue::Switch(on) => !on,
             DataValue::List(items) => items.is_empty(),
-            DataValue::Time(_) => false,
+            DataValue::Time(_) | DataValue::Call => false,
         }
     }
 
@@ -365,7 +390,7 @@ impl DataValue {
             DataValue::Float(number) => Value::from(*number),
             DataValue::Switch(on) => Value::from(*on),
             DataValue::List(items) => items.iter().map(DataValue::json).collect(),
-            DataValue::Text(_) | DataValue::Time(_) => Value::from(self.text()),
+            DataValue::Text(_) | DataValue::Time(_) | DataValue::Call => Value::from(self.text()),
         }
     }
 }

@@ -76,21 +76,25 @@ impl GivenData {
 
     /// Returns the texts of the messages.
     fn items(&self) -> Result<Vec<String>, String> {
-        if self.text.is_empty() {
-            return Ok(Vec::new());
-        }
-        if !self.text.starts_with('[') {
-            return Ok(vec![self.text.clone()]);
-        }
-        let items: Vec<Value> =
-            serde_json::from_str(&self.text).map_err(|why| go_json_error(&self.text, &why))?;
-        match items.iter().find(|item| !item.is_object()) {
-            Some(other) => Err(format!(
-                "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                kind_of(other)
-            )),
-            None => Ok(items.iter().map(json).collect()),
-        }
+        items_of(&self.text)
+    }
+}
+
+/// Returns the texts of the messages of a text: a message, or a list of them.
+fn items_of(text: &str) -> Result<Vec<String>, String> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !text.starts_with('[') {
+        return Ok(vec![text.to_owned()]);
+    }
+    let items: Vec<Value> = serde_json::from_str(text).map_err(|why| go_json_error(text, &why))?;
+    match items.iter().find(|item| !item.is_object()) {
+        Some(other) => Err(format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            kind_of(other)
+        )),
+        None => Ok(items.iter().map(json).collect()),
     }
 }
 
@@ -187,6 +191,7 @@ pub(super) struct CallContent {
     pub(super) bodies: Vec<Vec<u8>>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) recipe: Option<Arc<Recipe>>,
+    pub(super) notes: Vec<String>,
 }
 
 /// Makes requests whose call data differ.
@@ -196,17 +201,13 @@ pub(super) struct Recipe {
     facts: MethodFacts,
     messages: RecipeMessages,
     metadata: Vec<(String, Template)>,
-    /// Number of messages of a client's stream.
-    count: u64,
+    limits: StreamLimits,
     /// Maximum number of bytes of a message.
     most: u64,
     /// True if each message of a stream has its own times and UUIDs.
     dynamic: bool,
     compressed: bool,
-    workers: u64,
-    connections: u64,
-    /// Prefix of the workers' names.
-    prefix: String,
+    workers: Workers,
     date: Date,
     seed: Seed,
 }
@@ -216,7 +217,10 @@ pub(super) struct Recipe {
 enum RecipeMessages {
     /// Messages with prefixes, equal in all calls.
     Fixed(Vec<Vec<u8>>),
+    /// Message for each call in turn, or of each message of a stream in turn.
     Made(Vec<Template>),
+    /// Text of all messages of a stream, executed once in a call.
+    Whole(Template),
 }
 
 /// Reason why a call has no request.
@@ -265,60 +269,100 @@ pub(super) fn content(
     let parse = |text: &str| Template::parse(text, functions);
     let templated = !options.disable_template_data;
     let items = if given.is_binary() { Vec::new() } else { given.items()? };
-    let mut messages = Vec::new();
+    let mut whole = None;
     let mut metadata = Vec::new();
     if templated {
-        messages = items.iter().map(|item| parse(item)).collect::<Result<Vec<_>, _>>()?;
+        whole = (!given.is_binary()).then(|| parse(&given.text)).transpose()?;
         for (name, value) in &given.metadata {
             let template = parse(value.as_str().unwrap_or_default())?;
             metadata.push((name.to_ascii_lowercase(), template));
         }
     }
-    let varied = messages.iter().any(Template::has_actions);
+    let (whole, unused) = match whole {
+        Some(whole) if whole.has_actions() => (Some(whole), false),
+        other => (None, other.is_some_and(|whole| whole.has_parts())),
+    };
     let varied_fields = metadata.iter().any(|(_, value)| value.has_actions());
-    if options.stream_dynamic_messages && method.is_client_streaming() && !varied {
+    if options.stream_dynamic_messages && method.is_client_streaming() && whole.is_none() {
         return Err("default message provider cannot be used with static data".to_owned());
     }
-    if varied || varied_fields {
-        let messages = match varied {
-            true => RecipeMessages::Made(messages),
-            false => RecipeMessages::Fixed(packed(given, &items, &method, options)?),
-        };
-        let length = match &messages {
-            RecipeMessages::Fixed(messages) => messages.len(),
-            RecipeMessages::Made(templates) => templates.len(),
+    let mut notes = Vec::new();
+    if unused {
+        notes.push(UNEXECUTED.to_owned());
+    }
+    if whole.is_some() || varied_fields {
+        let once = method.is_client_streaming() && !options.stream_dynamic_messages;
+        let messages = match whole {
+            Some(whole) if once => RecipeMessages::Whole(whole),
+            Some(_) => {
+                let templates = items.iter().map(|item| parse(item));
+                RecipeMessages::Made(templates.collect::<Result<Vec<_>, _>>()?)
+            }
+            None => RecipeMessages::Fixed(packed(given, &items, &method, options)?),
         };
         let recipe = Recipe {
             facts: facts(&method),
             method,
             messages,
             metadata,
-            count: stream_length(options, length),
+            limits: StreamLimits::of(options),
             most: options.max_send.unwrap_or(u64::MAX),
             dynamic: options.stream_dynamic_messages,
             compressed: options.enable_compression,
-            workers: options.concurrency.max(1),
-            connections: options.connections.max(1),
-            prefix: match options.name.as_str() {
-                "" => String::new(),
-                name => format!("{name}:"),
-            },
+            workers: Workers::of(options),
             date,
-            seed: Seed((date.unix_s * 1e9) as u64),
+            seed: seed(date),
         };
         // the first call shows whether the data fit
         recipe.request(0, date.at).map_err(|why| why.text())?;
         let recipe = Some(Arc::new(recipe));
-        return Ok(CallContent { bodies: Vec::new(), headers: Vec::new(), recipe });
+        return Ok(CallContent { bodies: Vec::new(), headers: Vec::new(), recipe, notes });
     }
     let packed = packed(given, &items, &method, options)?;
     let bodies = match method.is_client_streaming() {
-        true => vec![stream_of(&packed, options)],
+        true => vec![stream_of(&packed, StreamLimits::of(options))],
         false => packed,
     };
-    let headers = given.metadata.iter();
-    let headers = headers.map(|(name, value)| field(name, value.as_str().unwrap_or_default()));
-    Ok(CallContent { bodies, headers: headers.collect::<Result<_, _>>()?, recipe: None })
+    let headers = fixed_fields(given, &metadata, &facts(&method), date)?;
+    Ok(CallContent { bodies, headers, recipe: None, notes })
+}
+
+/// Note about data whose actions are all inside of control structures.
+const UNEXECUTED: &str = "the call data have {{if}}, {{range}} or {{with}} and no action outside \
+                          of them: they are sent as they are, as by ghz; an action such as \
+                          {{$x := 1}} changes this";
+
+/// Returns the metadata if it is equal in all calls. Like ghz, this executes control structures
+/// without an action outside of them once, and leaves them as they are if they fail.
+fn fixed_fields(
+    given: &GivenData,
+    templates: &[(String, Template)],
+    method: &MethodFacts,
+    date: Date,
+) -> Result<Vec<(String, String)>, String> {
+    let mut random = seed(date).stream(Purpose::Scripts, 0);
+    let mut data = CallData {
+        method,
+        worker: String::new(),
+        number: 0,
+        unix_ns: seed(date).0,
+        utc_offset_s: date.utc_offset_s,
+        uuid: uuid(&mut random),
+        random,
+    };
+    let mut fields = Vec::new();
+    for (name, value) in &given.metadata {
+        let text = value.as_str().unwrap_or_default();
+        let template = templates.iter().find(|(known, _)| *known == name.to_ascii_lowercase());
+        let executed = template.and_then(|(_, template)| template.execute(&mut data).ok());
+        fields.push(field(name, executed.as_deref().unwrap_or(text))?);
+    }
+    Ok(fields)
+}
+
+/// Returns the seed of a run that began at this time: nanoseconds since 1970.
+fn seed(date: Date) -> Seed {
+    Seed((date.unix_s * 1e9) as u64)
 }
 
 /// Returns the messages with their prefixes, if they are equal in all calls.
@@ -358,23 +402,67 @@ fn pack(message: &[u8], compressed: bool) -> Vec<u8> {
     if compressed { gzipped(message) } else { prefixed(message) }
 }
 
-/// Returns the number of messages of a client's stream, from `length` different ones.
-fn stream_length(options: &Options, length: usize) -> u64 {
-    let count = match options.stream_call_count {
-        0 => length as u64,
-        count => count.min(MESSAGES_MAX),
-    };
-    let (interval, duration) = (options.stream_interval, options.stream_call_duration);
-    // without an interval all messages are sent at once, before any duration is over
-    if interval.is_zero() || duration.is_zero() {
-        return count;
+/// Names of the workers. A call has no fixed worker: its number decides.
+#[derive(Clone, Debug)]
+pub(super) struct Workers {
+    count: u64,
+    connections: u64,
+    prefix: String,
+}
+
+impl Workers {
+    pub(super) fn of(options: &Options) -> Workers {
+        Workers {
+            count: options.concurrency.max(1),
+            connections: options.connections.max(1),
+            prefix: match options.name.as_str() {
+                "" => String::new(),
+                name => format!("{name}:"),
+            },
+        }
     }
-    count.min(duration.0.div_ceil(interval.0))
+
+    /// Returns the name of the worker of a call.
+    pub(super) fn id(&self, number: u64) -> String {
+        let worker = number % self.count;
+        format!("{}g{worker}c{}", self.prefix, worker % self.connections)
+    }
+}
+
+/// Options that limit the messages of a client's stream.
+#[derive(Clone, Copy, Debug)]
+struct StreamLimits {
+    count: u64,
+    interval: Nanos,
+    duration: Nanos,
+}
+
+impl StreamLimits {
+    fn of(options: &Options) -> StreamLimits {
+        StreamLimits {
+            count: options.stream_call_count,
+            interval: options.stream_interval,
+            duration: options.stream_call_duration,
+        }
+    }
+
+    /// Returns the number of messages of a stream, from `length` different ones.
+    fn length(self, length: usize) -> u64 {
+        let count = match self.count {
+            0 => length as u64,
+            count => count.min(MESSAGES_MAX),
+        };
+        // without an interval all messages are sent at once, before any duration is over
+        if self.interval.is_zero() || self.duration.is_zero() {
+            return count;
+        }
+        count.min(self.duration.0.div_ceil(self.interval.0))
+    }
 }
 
 /// Returns the messages of a stream, one after the other in turn.
-fn stream_of(messages: &[Vec<u8>], options: &Options) -> Vec<u8> {
-    let count = stream_length(options, messages.len());
+fn stream_of(messages: &[Vec<u8>], limits: StreamLimits) -> Vec<u8> {
+    let count = limits.length(messages.len());
     messages.iter().cycle().take(count as usize).flatten().copied().collect()
 }
 
@@ -443,10 +531,9 @@ impl Recipe {
     pub(super) fn request(&self, number: u64, now: Nanos) -> Result<MadeRequest, RequestFault> {
         let after = (now.0 as f64 - self.date.at.0 as f64).max(0.0) as u64;
         let mut random = self.seed.stream(Purpose::Scripts, number);
-        let worker = number % self.workers;
         let mut data = CallData {
             method: &self.facts,
-            worker: format!("{}g{worker}c{}", self.prefix, worker % self.connections),
+            worker: self.workers.id(number),
             number,
             unix_ns: self.seed.0.saturating_add(after),
             utc_offset_s: self.date.utc_offset_s,
@@ -460,6 +547,16 @@ impl Recipe {
         let body = match &self.messages {
             RecipeMessages::Fixed(messages) => {
                 self.chosen(messages, number).into_iter().flatten().copied().collect()
+            }
+            RecipeMessages::Whole(template) => {
+                let pack = |item: &String| -> Result<Vec<u8>, RequestFault> {
+                    let message = encode(&self.method, item)?;
+                    check_length(&message, self.most)?;
+                    Ok(pack(&message, self.compressed))
+                };
+                let items = items_of(template.execute(&mut data)?.trim_end())?;
+                let packed = items.iter().map(pack).collect::<Result<Vec<_>, _>>()?;
+                stream_of(&packed, self.limits)
             }
             RecipeMessages::Made(templates) => {
                 let mut body = Vec::new();
@@ -481,7 +578,8 @@ impl Recipe {
     fn chosen<'a, T>(&self, all: &'a [T], number: u64) -> Vec<&'a T> {
         let length = all.len() as u64;
         if self.facts.client_streaming {
-            return all.iter().cycle().take(self.count as usize).collect();
+            let count = self.limits.length(all.len());
+            return all.iter().cycle().take(count as usize).collect();
         }
         all.get((number % length.max(1)) as usize).into_iter().collect()
     }

@@ -1,6 +1,7 @@
 //! ghz 0.120: gRPC calls.
 
 mod config;
+mod debug;
 mod functions;
 mod go;
 mod kingpin;
@@ -16,9 +17,10 @@ mod template;
 mod tests;
 
 use crate::{
-    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, OutFile, Reading,
+    Date, Ending, Extras, Face, FaceOutput, Facts, Files, Job, Needs, OutFile, Reading, RequestLog,
     StartTrouble,
 };
+use debug::DebugLog;
 use messages::{GhzMakers, GivenData, Recipe, RequestFault};
 use options::{DurationStop, Options};
 use plan::{Load, Plan};
@@ -41,7 +43,13 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
         Err(ending) => return Reading::End(ending),
     };
     let needs = Needs { calls: true, ..Needs::default() };
-    let job = Job { makers, ..Job::new(plan, needs, extras, Box::new(face)) };
+    let log = face.debug.is_some().then(|| RequestLog {
+        path: face.options.debug.clone(),
+        complaint: format!("ghz: error: open {}: cannot be written\n", face.options.debug),
+        code: 1,
+        fresh: false,
+    });
+    let job = Job { makers, log, ..Job::new(plan, needs, extras, Box::new(face)) };
     Reading::Run(Box::new(job))
 }
 
@@ -77,18 +85,22 @@ fn prepare(args: &[String], extras: Extras, files: &dyn Files) -> Result<Prepare
         })?;
         let streams = (method.is_client_streaming(), method.is_server_streaming());
         refuse_streams(&options, streams.1)?;
+        let logged = (!options.debug.is_empty()).then(|| method.clone());
         let content = messages::content(&given, method, &options, date)?;
+        let debug = logged.map(|method| DebugLog::new(method, &content));
         let mut plan = setup::plan(&options, base, &content, extras.strict)?;
         let cut = setup::set_streams(&options, streams, &mut plan);
-        Ok((path, content, plan, cut))
+        Ok((path, content, plan, (cut, debug)))
     };
-    let (path, content, plan, cut) = prepared().map_err(failed)?;
+    let (path, content, plan, (cut, debug)) = prepared().map_err(failed)?;
     if extras.native {
         return Err(native::command(&options, &given, &content, &path, &plan));
     }
     let mut face = Ghz::new(options, given, &plan, extras.strict);
     face.recipe.clone_from(&content.recipe);
+    face.notes.extend(content.notes);
     face.tally.cut = cut;
+    face.debug = debug;
     let makers =
         content.recipe.map(|recipe| -> Box<dyn RequestMakers> { Box::new(GhzMakers(recipe)) });
     Ok(Prepared { plan, makers, face })
@@ -120,9 +132,6 @@ fn check(options: &Options, files: &dyn Files) -> Result<GivenData, String> {
     if options.total == 0 && !timed {
         return Err("--total 0 has no end; give --total or --duration".to_owned());
     }
-    if !options.debug.is_empty() {
-        return Err("--debug is not supported; loadstone run --log FILE lists all calls".to_owned());
-    }
     Ok(given)
 }
 
@@ -152,6 +161,10 @@ struct Ghz {
     recipe: Option<Arc<Recipe>>,
     /// Calls without a request, by the fault of their data.
     faults: BTreeMap<String, u64>,
+    /// Writer of the file of `--debug`.
+    debug: Option<DebugLog>,
+    /// Lines for this file that are not written yet.
+    logged: String,
     notes: Vec<String>,
 }
 
@@ -191,6 +204,8 @@ impl Ghz {
             strict,
             recipe: None,
             faults: BTreeMap::new(),
+            debug: None,
+            logged: String::new(),
             notes,
         }
     }
@@ -206,6 +221,12 @@ impl Ghz {
 
     /// Counts a call, or the fault of its data.
     fn take(&mut self, call: &CallRecord) {
+        if let Some(debug) = &self.debug
+            && Tally::counts(call)
+        {
+            let (status, error) = self.tally.judged(call, &self.options);
+            self.logged += &debug.call((call, &status, &error), &self.options, &self.date);
+        }
         match self.fault(call) {
             Some(RequestFault::Data(text)) => {
                 let listed = self.faults.len() < FAULTS_MAX || self.faults.contains_key(&text);
@@ -231,6 +252,10 @@ impl Ghz {
 
     /// Returns the report. `otherwise`: duration of the run if no call has ended.
     fn text(&self, otherwise: Nanos, signal: usize) -> String {
+        self.report_of(otherwise, signal).text()
+    }
+
+    fn report_of(&self, otherwise: Nanos, signal: usize) -> Report<'_> {
         let span = Nanos(self.tally.last_done.0.saturating_sub(self.date.at.0));
         let total = if span.is_zero() { otherwise } else { span };
         let timed = !self.options.time_limit().is_zero();
@@ -239,7 +264,7 @@ impl Ghz {
             (0, true) => EndReason::Timeout,
             _ => EndReason::Cancel,
         };
-        let report = Report {
+        Report {
             options: &self.options,
             data: self.given.shown(),
             metadata: self.given.shown_metadata(),
@@ -250,8 +275,31 @@ impl Ghz {
             end,
             date: self.date,
             ended: self.date.at + total,
-        };
-        report.text()
+        }
+    }
+
+    /// Writes the first line for the file of `--debug`, unless it is written.
+    fn begin_log(&mut self) {
+        if !self.debug.as_ref().is_some_and(DebugLog::is_new) {
+            return;
+        }
+        let config = self.report_of(Nanos::ZERO, 0).options_text();
+        let begun = self.debug.as_mut().map(|debug| debug.start(&config, &self.date));
+        self.logged += &begun.unwrap_or_default();
+    }
+
+    /// Adds the last lines for the file of `--debug`.
+    fn end_log(&mut self, ending: &mut Ending) {
+        self.begin_log();
+        if self.debug.is_none() {
+            return;
+        }
+        let at = self.tally.last_done.max(self.date.at);
+        self.logged += &DebugLog::end(at, &self.options.output, &self.date);
+        let path = self.options.debug.clone();
+        let complaint = format!("open {path}");
+        let text = std::mem::take(&mut self.logged);
+        ending.files.push(OutFile { path, text, append: true, complaint, code: 1 });
     }
 }
 
@@ -261,13 +309,14 @@ impl Face for Ghz {
     }
 
     fn calls(&mut self, calls: &[CallRecord]) -> FaceOutput {
+        self.begin_log();
         let ignores = self.options.duration_stop == DurationStop::Ignore;
         for call in calls {
             if !(ignores && call.outcome == Outcome::Abandoned) {
                 self.take(call);
             }
         }
-        FaceOutput::default()
+        FaceOutput { log: std::mem::take(&mut self.logged), ..FaceOutput::default() }
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
@@ -300,12 +349,15 @@ impl Face for Ghz {
             ));
         }
         let text = self.text(Nanos::from_secs_f64(report.elapsed_s), facts.signal);
+        let mut ending = Ending { notes, ..Ending::default() };
         if self.options.output.is_empty() {
-            return Ending { out: text, notes, ..Ending::default() };
+            ending.out = text;
+        } else {
+            let path = self.options.output.clone();
+            let complaint = format!("open {path}");
+            ending.files.push(OutFile { path, text, append: false, complaint, code: 1 });
         }
-        let path = self.options.output.clone();
-        let complaint = format!("open {path}");
-        let file = OutFile { path, text, append: false, complaint, code: 1 };
-        Ending { files: vec![file], notes, ..Ending::default() }
+        self.end_log(&mut ending);
+        ending
     }
 }

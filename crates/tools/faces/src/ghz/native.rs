@@ -113,6 +113,7 @@ fn untranslated(options: &Options) -> String {
         "--output and --format; --json FILE writes a report",
     );
     note(options.max_recv.is_some(), "--max-recv-message-size; a response has no limit");
+    note(!options.debug.is_empty(), "--debug; --log FILE lists all calls");
     note(options.count_errors, "--count-errors; times of failed calls are reported separately");
     note(!options.tags.is_empty() || !options.name.is_empty(), "--name and --tags");
     out

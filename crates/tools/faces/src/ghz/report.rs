@@ -63,13 +63,14 @@ impl Report<'_> {
         }
     }
 
+    /// Returns the options as JSON.
+    pub(super) fn options_text(&self) -> String {
+        json::options(self)
+    }
+
     /// Returns an instant of the clock of samples, in nanoseconds since 1970.
     fn unix_ns(&self, at: Nanos) -> u64 {
-        let from_origin = at.0 as f64 - self.date.at.0 as f64;
-        // whole seconds apart, so that nanoseconds survive
-        let seconds = self.date.unix_s.floor();
-        let rest = (self.date.unix_s - seconds) * 1e9 + from_origin;
-        (seconds as i64 * 1_000_000_000).saturating_add(rest as i64).max(0) as u64
+        unix_ns(&self.date, at)
     }
 
     /// Returns the folders searched for imports, as ghz lists them.
@@ -80,4 +81,13 @@ impl Report<'_> {
     fn error_count(&self) -> u64 {
         self.tally.errors.values().sum()
     }
+}
+
+/// Returns an instant of the clock of samples, in nanoseconds since 1970.
+pub(super) fn unix_ns(date: &Date, at: Nanos) -> u64 {
+    let from_origin = at.0 as f64 - date.at.0 as f64;
+    // whole seconds apart, so that nanoseconds survive
+    let seconds = date.unix_s.floor();
+    let rest = (date.unix_s - seconds) * 1e9 + from_origin;
+    (seconds as i64 * 1_000_000_000).saturating_add(rest as i64).max(0) as u64
 }

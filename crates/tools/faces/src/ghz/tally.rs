@@ -133,13 +133,24 @@ impl Tally {
         self.count + self.skipped
     }
 
-    /// Counts a call that has ended.
-    pub(super) fn take(&mut self, call: &CallRecord, options: &Options) {
-        let cut = self.cut && call.sample.class == Some(FailureClass::ClientTimeout);
-        self.add(call, options, || match cut {
+    /// Returns the name of the status and text of the error of a call, or empty.
+    pub(super) fn judged(&self, call: &CallRecord, options: &Options) -> (String, String) {
+        match self.cut && call.sample.class == Some(FailureClass::ClientTimeout) {
             true => failure("Canceled", "context canceled"),
             false => judged(call, options),
-        });
+        }
+    }
+
+    /// Returns whether ghz would count the call: it was started.
+    pub(super) fn counts(call: &CallRecord) -> bool {
+        let unsent = call.outcome == Outcome::Abandoned && call.sample.sent.is_zero();
+        !unsent && call.outcome != Outcome::Dropped
+    }
+
+    /// Counts a call that has ended.
+    pub(super) fn take(&mut self, call: &CallRecord, options: &Options) {
+        let judged = |tally: &Tally| tally.judged(call, options);
+        self.add(call, options, judged);
     }
 
     /// Counts a call that failed before it was sent.
@@ -150,19 +161,17 @@ impl Tally {
         text: &str,
         options: &Options,
     ) {
-        self.add(call, options, || failure(code, text));
+        self.add(call, options, |_| failure(code, text));
     }
 
     fn add(
         &mut self,
         call: &CallRecord,
         options: &Options,
-        judge: impl FnOnce() -> (String, String),
+        judge: impl FnOnce(&Tally) -> (String, String),
     ) {
         let sample = &call.sample;
-        if call.outcome == Outcome::Dropped
-            || (call.outcome == Outcome::Abandoned && sample.sent.is_zero())
-        {
+        if !Tally::counts(call) {
             return;
         }
         self.last_done = self.last_done.max(sample.done);
@@ -170,7 +179,7 @@ impl Tally {
             self.skipped += 1;
             return;
         }
-        let (status, error) = judge();
+        let (status, error) = judge(self);
         let begun = if sample.issued.is_zero() { sample.intended } else { sample.issued };
         let latency = sample.done - begun;
         self.count += 1;

@@ -1,25 +1,62 @@
-//! Call data of ghz in the notation of Go's `text/template`: fields, functions, pipelines. Control
-//! structures are refused.
+//! Call data of ghz in the notation of Go's `text/template`: fields, variables, functions,
+//! pipelines, `if`, `range`, `with`, and templates by name.
+
+mod reader;
+#[cfg(test)]
+mod tests;
 
 use super::functions::{DataValue, Function};
-use super::go::{quoted, rfc3339};
+use super::go::rfc3339;
+use reader::TemplateReader;
+use std::collections::BTreeMap;
 use units::Stream;
 
 /// A text with actions.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     parts: Vec<TemplatePart>,
+    /// Templates by name, of `define` and `block`.
+    named: BTreeMap<String, Vec<TemplatePart>>,
 }
 
 #[derive(Clone, Debug)]
 enum TemplatePart {
     Text(String),
-    Action(Expr),
+    /// A pipeline; its value is printed unless it sets a variable.
+    Action(Pipeline),
+    If(Pipeline, Branches),
+    With(Pipeline, Branches),
+    Range(Pipeline, Branches),
+    Break,
+    Continue,
+    /// Template of this name, with its data.
+    Named(String, Option<Pipeline>),
+}
+
+/// Parts for a value that is not empty, and for one that is.
+#[derive(Clone, Debug, Default)]
+struct Branches {
+    then: Vec<TemplatePart>,
+    otherwise: Vec<TemplatePart>,
+}
+
+/// A value, and the variables that it sets.
+#[derive(Clone, Debug)]
+struct Pipeline {
+    variables: Vec<String>,
+    /// True if the variables are declared, false if they exist.
+    declares: bool,
+    value: Expr,
 }
 
 #[derive(Clone, Debug)]
 enum Expr {
-    Field(DataField),
+    /// The current data: those of the call, an item of `range`, or the value of `with`.
+    Dot,
+    /// Variable by name; `$` is the data of the template.
+    Variable(String),
+    /// Field of the data of the call.
+    Field(Box<Expr>, DataField),
     Text(String),
     Number(i64),
     Float(f64),
@@ -36,6 +73,10 @@ macro_rules! names {
         impl $type {
             fn named(name: &str) -> Option<$type> {
                 match name { $($name => Some($type::$variant),)* _ => None }
+            }
+
+            fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)* }
             }
         }
     };
@@ -78,10 +119,10 @@ pub(super) struct CallData<'a> {
 }
 
 const WORDS: &str = "call_template_data";
-/// Maximum depth of parentheses.
-const DEPTH_MAX: usize = 50;
-/// Characters that count as whitespace in Go's templates.
-const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+/// Maximum depth of templates that contain templates.
+const DEPTH_MAX: usize = 100;
+/// Maximum number of parts that one execution processes.
+const STEPS_MAX: usize = 1 << 20;
 
 impl Template {
     /// Reads a text. `functions`: whether functions are known.
@@ -89,248 +130,292 @@ impl Template {
     /// # Errors
     /// Fails with Go's message about the first fault.
     pub(super) fn parse(text: &str, functions: bool) -> Result<Template, String> {
-        let mut parts = Vec::new();
-        let mut at = 0;
-        while let Some(open) = text[at..].find("{{") {
-            let open = at + open;
-            let mut reader = ActionReader { text, at: open + 2, functions };
-            let before = match reader.skip_trim_mark() {
-                true => text[at..open].trim_end_matches(BLANKS),
-                false => &text[at..open],
-            };
-            if !before.is_empty() {
-                parts.push(TemplatePart::Text(before.to_owned()));
-            }
-            parts.push(TemplatePart::Action(reader.pipeline(0)?));
-            reader.skip_blanks();
-            let trims = text[..reader.at].ends_with(BLANKS) && reader.skip("-");
-            if !reader.skip("}}") {
-                return Err(reader.unexpected());
-            }
-            at = reader.at;
-            if trims {
-                at += text[at..].len() - text[at..].trim_start_matches(BLANKS).len();
-            }
-        }
-        if at < text.len() {
-            parts.push(TemplatePart::Text(text[at..].to_owned()));
-        }
-        Ok(Template { parts })
+        TemplateReader::new(text, functions).template()
     }
 
-    /// Returns whether the template contains an action.
+    /// Returns whether the template contains an action outside of control structures: ghz executes
+    /// no others.
     pub(super) fn has_actions(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Action(_)))
+    }
+
+    /// Returns whether the template contains more than text.
+    pub(super) fn has_parts(&self) -> bool {
+        self.parts.iter().any(|part| !matches!(part, TemplatePart::Text(_)))
     }
 
     /// Returns the text for one call.
     ///
     /// # Errors
-    /// Fails if the arguments of a function do not fit.
+    /// Fails if the arguments of a function do not fit, or a field belongs to other data.
     pub(super) fn execute(&self, data: &mut CallData<'_>) -> Result<String, String> {
-        let mut out = String::new();
-        for part in &self.parts {
-            match part {
-                TemplatePart::Text(text) => out.push_str(text),
-                TemplatePart::Action(expr) => out.push_str(&evaluate(expr, data)?.text()),
-            }
-        }
-        Ok(out)
+        let variables = vec![("$".to_owned(), DataValue::Call)];
+        let mut run =
+            TemplateRun { named: &self.named, data, variables, out: String::new(), steps: 0 };
+        run.parts(&self.parts, &DataValue::Call, 0)?;
+        Ok(run.out)
     }
 }
 
-/// Reads actions from a text.
-struct ActionReader<'a> {
-    text: &'a str,
-    at: usize,
-    functions: bool,
+/// Reason for which a list of parts ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartsEnd {
+    Done,
+    Break,
+    Continue,
 }
 
-impl ActionReader<'_> {
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
+/// Items of `range`.
+enum RangeItems {
+    List(Vec<DataValue>),
+    /// The numbers from 0 below this one.
+    Below(i64),
+}
 
-    fn skip_blanks(&mut self) {
-        self.at += self.rest().len() - self.rest().trim_start_matches(BLANKS).len();
-    }
-
-    /// Skips the mark that removes the whitespace before an action: `-` and a space.
-    fn skip_trim_mark(&mut self) -> bool {
-        let mut letters = self.rest().chars();
-        let found = letters.next() == Some('-')
-            && letters.next().is_some_and(|letter| BLANKS.contains(&letter));
-        self.at += usize::from(found);
-        found
-    }
-
-    fn skip(&mut self, wanted: &str) -> bool {
-        let found = self.rest().starts_with(wanted);
-        self.at += if found { wanted.len() } else { 0 };
-        found
-    }
-
-    fn fault(&self, why: &str) -> String {
-        let line = self.text[..self.at].matches('\n').count() + 1;
-        format!("template: {WORDS}:{line}: {why}")
-    }
-
-    fn unexpected(&self) -> String {
-        match self.rest().chars().next() {
-            None => self.fault("unclosed action"),
-            Some(letter) => {
-                self.fault(&format!("unexpected {} in operand", quoted(&letter.to_string())))
+impl RangeItems {
+    fn at(&self, index: usize) -> Option<DataValue> {
+        match self {
+            RangeItems::List(items) => items.get(index).cloned(),
+            RangeItems::Below(end) => {
+                let number = i64::try_from(index).ok().filter(|number| number < end);
+                number.map(DataValue::Number)
             }
         }
     }
+}
 
-    /// Parses commands separated by `|`; the value of one is the last argument of the next.
-    fn pipeline(&mut self, depth: usize) -> Result<Expr, String> {
-        if depth > DEPTH_MAX {
-            return Err(self.fault("too many parentheses"));
-        }
-        let mut value = self.command(None, depth)?;
-        loop {
-            self.skip_blanks();
-            if !self.skip("|") {
-                return Ok(value);
+/// Execution of a template.
+struct TemplateRun<'a, 'b> {
+    named: &'a BTreeMap<String, Vec<TemplatePart>>,
+    data: &'a mut CallData<'b>,
+    /// Variables in the order of their declarations.
+    variables: Vec<(String, DataValue)>,
+    out: String,
+    steps: usize,
+}
+
+impl TemplateRun<'_, '_> {
+    fn parts(
+        &mut self,
+        parts: &[TemplatePart],
+        dot: &DataValue,
+        depth: usize,
+    ) -> Result<PartsEnd, String> {
+        let declared = self.variables.len();
+        for part in parts {
+            let end = self.part(part, dot, depth)?;
+            if end != PartsEnd::Done {
+                self.variables.truncate(declared);
+                return Ok(end);
             }
-            value = self.command(Some(value), depth)?;
+        }
+        self.variables.truncate(declared);
+        Ok(PartsEnd::Done)
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        self.steps += 1;
+        match self.steps > STEPS_MAX || self.out.len() > STEPS_MAX {
+            true => Err(format!("template: {WORDS}: its text is above the limit of 1 MiB")),
+            false => Ok(()),
         }
     }
 
-    fn command(&mut self, piped: Option<Expr>, depth: usize) -> Result<Expr, String> {
-        self.skip_blanks();
-        if !self.rest().starts_with(|letter: char| letter.is_ascii_alphabetic()) {
-            let operand = self.operand(depth)?;
-            return match (operand, piped) {
-                (Some(operand), None) => Ok(operand),
-                (Some(_), Some(_)) => Err(self.fault("non executable command in pipeline")),
-                (None, _) if self.rest().is_empty() => Err(self.fault("unclosed action")),
-                (None, _) if self.rest().starts_with("}}") => {
-                    Err(self.fault("missing value for command"))
+    fn part(
+        &mut self,
+        part: &TemplatePart,
+        dot: &DataValue,
+        depth: usize,
+    ) -> Result<PartsEnd, String> {
+        self.step()?;
+        match part {
+            TemplatePart::Text(text) => self.out.push_str(text),
+            TemplatePart::Action(pipeline) => {
+                let value = self.pipeline(pipeline, dot)?;
+                if pipeline.variables.is_empty() {
+                    self.out.push_str(&printable(&value)?.text());
                 }
-                (None, _) => Err(self.unexpected()),
-            };
-        }
-        let name = self.name();
-        if matches!(name.as_str(), "if" | "range" | "with" | "end" | "else" | "define" | "template")
-        {
-            let why = format!("{{{{{name}}}}} is not supported; write the values themselves");
-            return Err(self.fault(&why));
-        }
-        if let Some(value) = switch(&name) {
-            return match piped {
-                None => Ok(value),
-                Some(_) => Err(self.fault("non executable command in pipeline")),
-            };
-        }
-        let function = self.function(&name)?;
-        let mut arguments = Vec::new();
-        loop {
-            self.skip_blanks();
-            match self.operand(depth)? {
-                Some(argument) => arguments.push(argument),
-                None => break,
             }
-        }
-        arguments.extend(piped);
-        Ok(Expr::Call(function, arguments))
-    }
-
-    fn name(&mut self) -> String {
-        let plain = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '_';
-        let name: String = self.rest().chars().take_while(plain).collect();
-        self.at += name.len();
-        name
-    }
-
-    fn function(&self, name: &str) -> Result<&'static Function, String> {
-        Function::named(name)
-            .filter(|function| self.functions || function.built_in)
-            .ok_or_else(|| self.fault(&format!("function {} not defined", quoted(name))))
-    }
-
-    /// Parses a field, a constant, a function without arguments, or an expression in parentheses.
-    fn operand(&mut self, depth: usize) -> Result<Option<Expr>, String> {
-        let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return Ok(None) };
-        match first {
-            '.' => {
-                let start = self.at;
-                self.at += 1;
-                let name = self.name();
-                let field = DataField::named(&name).ok_or_else(|| {
-                    format!(
-                        "template: {WORDS}:1:{start}: executing \"{WORDS}\" at <.{name}>: can't \
-                         evaluate field {name} in type *runner.CallData"
-                    )
-                })?;
-                Ok(Some(Expr::Field(field)))
-            }
-            '"' | '`' => {
-                let end = rest[1..].find(first).ok_or_else(|| {
-                    self.fault(if first == '"' {
-                        "unterminated quoted string"
-                    } else {
-                        "unterminated raw quoted string"
-                    })
-                })?;
-                let text = rest[1..=end].to_owned();
-                self.at += end + 2;
-                Ok(Some(Expr::Text(text)))
-            }
-            '(' => {
-                self.at += 1;
-                let value = self.pipeline(depth + 1)?;
-                self.skip_blanks();
-                if !self.skip(")") {
-                    return Err(self.fault("unclosed left paren"));
-                }
-                Ok(Some(value))
-            }
-            '0'..='9' | '-' | '+' => {
-                let digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-                let text = &rest[..=rest[1..].bytes().take_while(digit).count()];
-                let number = match text.contains('.') {
-                    false => text.parse().map(Expr::Number).ok(),
-                    true => text.parse().map(Expr::Float).ok(),
+            TemplatePart::If(pipeline, branches) => {
+                let declared = self.variables.len();
+                let chosen = match self.pipeline(pipeline, dot)?.is_empty() {
+                    false => &branches.then,
+                    true => &branches.otherwise,
                 };
-                self.at += if number.is_some() { text.len() } else { 0 };
-                Ok(number)
+                let end = self.parts(chosen, dot, depth)?;
+                self.variables.truncate(declared);
+                return Ok(end);
             }
-            letter if letter.is_ascii_alphabetic() => {
-                let name = self.name();
-                if let Some(value) = switch(&name) {
-                    return Ok(Some(value));
+            TemplatePart::With(pipeline, branches) => {
+                let declared = self.variables.len();
+                let value = self.pipeline(pipeline, dot)?;
+                let end = match value.is_empty() {
+                    false => self.parts(&branches.then, &value, depth)?,
+                    true => self.parts(&branches.otherwise, dot, depth)?,
+                };
+                self.variables.truncate(declared);
+                return Ok(end);
+            }
+            TemplatePart::Range(pipeline, branches) => {
+                self.range(pipeline, branches, dot, depth)?
+            }
+            TemplatePart::Break => return Ok(PartsEnd::Break),
+            TemplatePart::Continue => return Ok(PartsEnd::Continue),
+            TemplatePart::Named(name, pipeline) => {
+                self.named(name, pipeline.as_ref(), dot, depth)?
+            }
+        }
+        Ok(PartsEnd::Done)
+    }
+
+    /// Executes the parts for each item of a list, or for each number below a number.
+    fn range(
+        &mut self,
+        pipeline: &Pipeline,
+        branches: &Branches,
+        dot: &DataValue,
+        depth: usize,
+    ) -> Result<(), String> {
+        let declared = self.variables.len();
+        let items = match self.value(&pipeline.value, dot)? {
+            DataValue::List(items) => RangeItems::List(items),
+            DataValue::Number(count) if pipeline.variables.len() > 1 => {
+                return Err(format!(
+                    "template: {WORDS}: can't use {count} to iterate over more than one variable"
+                ));
+            }
+            DataValue::Number(count) => RangeItems::Below(count),
+            other => {
+                let text = other.text();
+                return Err(format!("template: {WORDS}: range can't iterate over {text}"));
+            }
+        };
+        let mut count = 0;
+        while let Some(item) = items.at(count) {
+            self.step()?;
+            let index = DataValue::Number(count as i64);
+            count += 1;
+            match &pipeline.variables[..] {
+                [] => {}
+                [only] => self.set(only, item.clone(), pipeline.declares)?,
+                [first, second, ..] => {
+                    self.set(first, index, pipeline.declares)?;
+                    self.set(second, item.clone(), pipeline.declares)?;
                 }
-                Ok(Some(Expr::Call(self.function(&name)?, Vec::new())))
             }
-            _ => Ok(None),
+            let end = self.parts(&branches.then, &item, depth)?;
+            self.variables.truncate(declared);
+            if end == PartsEnd::Break {
+                break;
+            }
         }
+        if count == 0 {
+            self.parts(&branches.otherwise, dot, depth)?;
+        }
+        Ok(())
+    }
+
+    /// Executes the template of this name; its only variable is `$`.
+    fn named(
+        &mut self,
+        name: &str,
+        pipeline: Option<&Pipeline>,
+        dot: &DataValue,
+        depth: usize,
+    ) -> Result<(), String> {
+        if depth >= DEPTH_MAX {
+            return Err(format!(
+                "template: {WORDS}: exceeded maximum template depth ({DEPTH_MAX})"
+            ));
+        }
+        let value = match pipeline {
+            Some(pipeline) => self.pipeline(pipeline, dot)?,
+            None => DataValue::Text("<no value>".to_owned()),
+        };
+        let named = self.named;
+        let Some(parts) = named.get(name) else {
+            return Err(format!("template: {WORDS}: template {name:?} not defined"));
+        };
+        let own = vec![("$".to_owned(), value.clone())];
+        let outer = std::mem::replace(&mut self.variables, own);
+        let end = self.parts(parts, &value, depth + 1);
+        self.variables = outer;
+        end.map(drop)
+    }
+
+    /// Returns the value, and sets the variables to it.
+    fn pipeline(&mut self, pipeline: &Pipeline, dot: &DataValue) -> Result<DataValue, String> {
+        let value = self.value(&pipeline.value, dot)?;
+        for name in &pipeline.variables {
+            self.set(name, value.clone(), pipeline.declares)?;
+        }
+        Ok(value)
+    }
+
+    fn set(&mut self, name: &str, value: DataValue, declares: bool) -> Result<(), String> {
+        if declares {
+            self.variables.push((name.to_owned(), value));
+            return Ok(());
+        }
+        let known = self.variables.iter_mut().rev().find(|(known, _)| known == name);
+        let (_, variable) =
+            known.ok_or_else(|| format!("template: {WORDS}: undefined variable: {name}"))?;
+        *variable = value;
+        Ok(())
+    }
+
+    fn value(&mut self, expr: &Expr, dot: &DataValue) -> Result<DataValue, String> {
+        match expr {
+            Expr::Dot => Ok(dot.clone()),
+            Expr::Variable(name) => {
+                let known = self.variables.iter().rev().find(|(known, _)| known == name);
+                known
+                    .map(|(_, value)| value.clone())
+                    .ok_or_else(|| format!("template: {WORDS}: undefined variable {name:?}"))
+            }
+            Expr::Field(of, field) => match self.value(of, dot)? {
+                DataValue::Call => Ok(field_of(*field, self.data)),
+                other => Err(format!(
+                    "template: {WORDS}: can't evaluate field {} in type {}",
+                    field.name(),
+                    other.kind()
+                )),
+            },
+            Expr::Text(text) => Ok(DataValue::Text(text.clone())),
+            Expr::Number(number) => Ok(DataValue::Number(*number)),
+            Expr::Float(number) => Ok(DataValue::Float(*number)),
+            Expr::Switch(on) => Ok(DataValue::Switch(*on)),
+            Expr::Call(function, arguments) => self.call(function, arguments, dot),
+        }
+    }
+
+    fn call(
+        &mut self,
+        function: &'static Function,
+        arguments: &[Expr],
+        dot: &DataValue,
+    ) -> Result<DataValue, String> {
+        let mut values = Vec::new();
+        for argument in arguments {
+            let value = self.value(argument, dot)?;
+            let ends = function.ends_at(&value);
+            values.push(printable(&value)?.clone());
+            if ends {
+                break;
+            }
+        }
+        function.call(&values, self.data)
     }
 }
 
-fn switch(name: &str) -> Option<Expr> {
-    match name {
-        "true" => Some(Expr::Switch(true)),
-        "false" => Some(Expr::Switch(false)),
-        _ => None,
-    }
-}
-
-fn evaluate(expr: &Expr, data: &mut CallData<'_>) -> Result<DataValue, String> {
-    match expr {
-        Expr::Text(text) => Ok(DataValue::Text(text.clone())),
-        Expr::Number(number) => Ok(DataValue::Number(*number)),
-        Expr::Float(number) => Ok(DataValue::Float(*number)),
-        Expr::Switch(on) => Ok(DataValue::Switch(*on)),
-        Expr::Field(field) => Ok(field_of(*field, data)),
-        Expr::Call(function, arguments) => {
-            let values = arguments.iter().map(|argument| evaluate(argument, data));
-            let values = values.collect::<Result<Vec<_>, _>>()?;
-            function.call(&values, data)
-        }
+/// Returns the value unless it is the data of the call, which is no text.
+fn printable(value: &DataValue) -> Result<&DataValue, String> {
+    match value {
+        DataValue::Call => Err(format!(
+            "template: {WORDS}: the whole call data have no text here; name a field, such as \
+             {{{{.RequestNumber}}}}"
+        )),
+        value => Ok(value),
     }
 }
 

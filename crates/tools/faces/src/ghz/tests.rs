@@ -362,6 +362,39 @@ fn a_made_message_above_the_limit_is_a_failed_call() {
     assert!(text.contains("trying to send message larger than max (7 vs. 6)"), "{text}");
 }
 
+/// The lines have the keys of ghz's own: `comparisons` of its source, and a run of ghz 0.120.0.
+#[test]
+fn the_debug_log_has_the_steps_of_each_call() {
+    let line = format!(
+        "{CALL} -d {{\"text\":\"{{{{.RequestNumber}}}}\",\"status\":5}} -m {{\"a\":\"b\"}} --debug d.log"
+    );
+    let Prepared { mut face, .. } = prepared(&line).unwrap_or_else(|why| panic!("{}", why.err));
+    face.dated(&Date { at: Nanos::ZERO, unix_s: 1.8e9, utc_offset_s: 0 });
+    let calls: Vec<CallRecord> = (0..2).map(|index| call(&face, index)).collect();
+    let text = face.calls(&calls).log + &face.calls(&calls[..1]).log;
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let messages: Vec<&str> =
+        lines.iter().map(|line| line["message"].as_str().unwrap_or_default()).collect();
+    let of_call = ["Making request", "Received RPC Stats", "Received response"];
+    assert_eq!(messages, [&["Start Run"][..], &of_call, &of_call, &of_call].concat());
+    assert_eq!(lines[0]["config"]["call"], "loadstone.v1.Echo/Say");
+    let making = &lines[4];
+    assert_eq!(making["workerID"], "g1c0");
+    assert_eq!(making["call"], "loadstone.v1.Echo.Say");
+    let input = &making["input"][0];
+    assert_eq!((&input["status"], &input["text"]), (&5.into(), &"1".into()));
+    assert_eq!(making["metadata"].to_string(), "{\"a\":[\"b\"]}");
+    assert_eq!(making["time"], "2027-01-15T08:00:00.001Z");
+    let error = "rpc error: code = NotFound desc = ";
+    assert_eq!((&lines[5]["code"], &lines[6]["error"]), (&"NotFound".into(), &error.into()));
+    let mut ending = Ending::default();
+    face.end_log(&mut ending);
+    let file = &ending.files[0];
+    assert!(file.append && file.path == "d.log", "{file:?}");
+    assert!(file.text.contains("Printing report to stdout"), "{}", file.text);
+}
+
 #[test]
 fn a_run_whose_skipped_calls_ended_is_over() {
     let line = format!("{CALL} -d {{}} --skipFirst 2 -x 1h -O json");
@@ -423,10 +456,9 @@ fn the_load_is_that_of_the_flags() {
 #[test]
 fn unsupported_input_is_refused_by_name() {
     for (flags, part) in [
-        ("--debug x", "--debug"),
         ("--total 0", "--total 0"),
         ("--async -z 1s", "--async"),
-        ("-d {\"text\":\"{{if~.UUID}}\"}", "{{if}}"),
+        ("-d {\"text\":\"{{if~.UUID}}\"}", "unexpected EOF"),
     ] {
         let line = format!("HOST --insecure --call loadstone.v1.Echo/Say {flags}");
         let ending = prepared(&line).map(drop).unwrap_err();
