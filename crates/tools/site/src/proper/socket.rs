@@ -249,6 +249,8 @@ impl<'a> EchoServer<'a> {
     fn take(&mut self, input: &[u8], now: Instant) {
         let mut rest = input;
         while !rest.is_empty() && !self.ending {
+            // nothing can be sent after the reply to a close frame
+            self.send_due(now);
             let Ok(received) = self.socket.receive(rest, &mut self.out) else { return };
             if let SocketEvent::Message { text, payload, .. } = &received.event {
                 let payload = self.socket.payload(payload, rest).to_vec();

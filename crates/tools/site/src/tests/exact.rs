@@ -169,10 +169,34 @@ fn a_path_has_one_page_on_every_connection_despite_faults() {
     assert!(all[1].contains("content-encoding: gzip"), "{}", all[1]);
 }
 
+const UPGRADE: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\
+    Connection: upgrade\r\nSec-WebSocket-Version: 13\r\n\
+    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+/// A message and a close frame that arrive together, behind the upgrade or after it.
+#[test]
+fn a_message_before_a_close_is_echoed_first() {
+    let site = site(&[]);
+    let frames = b"\x81\x82\0\0\0\0hi\x88\x82\0\0\0\0\x03\xe8";
+    for waits in [false, true] {
+        let mut client = Client::new(&site);
+        if waits {
+            client.send(UPGRADE);
+            client.response(true);
+            client.send(frames);
+        } else {
+            client.send([UPGRADE.as_bytes(), frames].concat());
+            client.response(true);
+        }
+        let mut echoed = Vec::new();
+        client.0.read_to_end(&mut echoed).unwrap();
+        assert_eq!(echoed, b"\x81\x02hi\x88\x02\x03\xe8", "waits: {waits}");
+    }
+}
+
 #[test]
 fn a_websocket_is_opened_and_echoes_despite_faults() {
-    let upgrade = "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\
-        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    let upgrade = UPGRADE;
     // the text "hi", masked with zeros
     let hi = b"\x81\x82\0\0\0\0hi";
     let site = site(&[("delay", "3ms")]);
