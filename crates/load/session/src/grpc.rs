@@ -2,6 +2,7 @@
 //! the server's reflection sends, turn the plan's message into bytes.
 
 use crate::exit::Failure;
+use crate::message_values::check_values;
 use crate::session::Session;
 use crate::threads::RequestSource;
 use crate::{first_call, path};
@@ -99,8 +100,13 @@ impl Session {
             self.describe(schema.to_set());
         }
         let plan = self.fit.plan.clone();
+        let feeders = plan.journeys.as_ref().map_or(&[][..], |journeys| &journeys.feeders);
         for (step, method) in step_methods(&plan)? {
             check_message(step, &method)?;
+            if let Body::Json(text) = &step.ask.body {
+                check_values(text, feeders, &method)
+                    .map_err(|why| wrong_step(step, &format!("message: {why}")))?;
+            }
         }
         let rows = stream_rows(&plan)?;
         if !rows.is_empty() {

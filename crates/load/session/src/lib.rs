@@ -21,6 +21,7 @@ mod journeys;
 mod judge;
 mod load;
 mod measure;
+mod message_values;
 mod negotiate;
 mod network;
 #[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
