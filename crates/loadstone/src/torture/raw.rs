@@ -19,10 +19,10 @@ pub(super) fn link(
     (class, addresses): (Class, &[SocketAddr]),
     cases: &[Case],
 ) -> Result<Result<RawLink, String>, Failure> {
-    let wants = |case: &Case| case.needs.contains(&Need::Device);
-    if !cases.iter().flat_map(Case::all_needs).any(|need| need == Need::Device) {
+    if !is_wanted(cases) {
         return Ok(Err(Need::Device.missing().to_owned()));
     }
+    let wants = |case: &Case| case.needs.contains(&Need::Device);
     let made = make(args, url, class, addresses);
     let named = |name: &String| name.starts_with([PACKETS, PACKETS.to_ascii_lowercase()]);
     match &made {
@@ -44,6 +44,11 @@ pub(super) fn link(
         }
         _ => Ok(made),
     }
+}
+
+/// Returns whether a case, or one of its exchanges, needs the device.
+fn is_wanted(cases: &[Case]) -> bool {
+    cases.iter().flat_map(Case::all_needs).any(|need| need == Need::Device)
 }
 
 fn make(
@@ -68,4 +73,19 @@ fn make(
         return Err("they would bypass the emulated path; omit --path".to_owned());
     }
     RawLink::open().map_err(|trouble| trouble.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torture::catalogue;
+
+    #[test]
+    fn an_exchange_may_need_the_device() {
+        let mut cases = catalogue::cases().unwrap();
+        cases.retain(|case| case.id == "S-43");
+        assert!(!is_wanted(&cases));
+        cases[0].exchanges[0].needs.push(Need::Device);
+        assert!(is_wanted(&cases));
+    }
 }

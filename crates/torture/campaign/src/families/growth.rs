@@ -373,6 +373,7 @@ fn response_time(runner: &mut Runner<'_>, result: &mut CaseResult) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use torture::judge::TestOutcome;
 
     #[test]
     fn steady_growth_is_a_leak_and_noise_is_not() {
@@ -385,5 +386,36 @@ mod tests {
         assert!(!Slope::of(&[5, 6, 7, 8, 9, 10]).unwrap().is_growth(&descriptors));
         assert!(Slope::of(&[5, 25, 45, 65, 85, 105]).unwrap().is_growth(&descriptors));
         assert_eq!(Slope::of(&[1, 2, 3]), None);
+    }
+
+    #[test]
+    fn growth_that_batches_did_not_confirm_is_reported() {
+        let rows = |levels: &[(&str, u64)]| -> Vec<ServerRow> {
+            let row = |(case, memory): &(&str, u64)| {
+                let state = ServerState { memory_bytes: memory << 20, ..ServerState::default() };
+                ServerRow { at: Nanos::ZERO, case: (*case).to_owned(), state }
+            };
+            levels.iter().map(row).collect()
+        };
+        assert!(grown(&rows(&[("", 20), ("F-01", 24), ("F-02", 26)])).is_empty());
+        let grown = grown(&rows(&[("", 20), ("F-01", 24), ("F-02", 40)]));
+        let text = "resident memory grew from 20.0 MiB to 40.0 MiB over the run (most in F-02 16.0 MiB, F-01 \
+            4.00 MiB)";
+        assert_eq!(in_words(&grown), text);
+        let cases = torture::catalogue::cases().unwrap();
+        let case = cases.iter().find(|case| case.id == "C-14").unwrap();
+        let [memory, ..] = RESOURCES;
+        let slope = Slope::of(&[10, 20, 22, 24, 26, 28].map(|level| level << 20)).unwrap();
+        for (steep, found) in [(None, ""), (Some((&memory, &slope)), " (2.00 MiB a batch so far)")]
+        {
+            let mut result = CaseResult::of(case);
+            unexamined(&grown, "random bytes", steep, &mut result);
+            assert_eq!(result.outcome, TestOutcome::Inconclusive);
+            let why = format!(
+                "{text}; batches of random bytes{found} ended before they showed whether it \
+                continues"
+            );
+            assert_eq!(result.notes, [why]);
+        }
     }
 }

@@ -108,7 +108,7 @@ impl Grounds<'_> {
             Class::Never => {
                 Err("this is a reserved address (metadata, multicast or unspecified)".to_owned())
             }
-            _ if case.group() == PACKETS || case.needs.contains(&Need::Device) => {
+            _ if case.group() == PACKETS || case.all_needs().any(|need| need == Need::Device) => {
                 Err("it uses a network device of this machine and reaches servers on this \
                     machine only"
                     .to_owned())
