@@ -112,6 +112,11 @@ fn the_state_of_the_server_is_reported() {
 fn cases_are_listed_and_explained() {
     let (first, fuzz) = (case("S-50"), case("F-01"));
     insta::assert_snapshot!("torture_explain", explain(&first) + "\n" + &explain(&fuzz));
+    // what an exchange needs is listed below it, once more than by the case
+    let needs = |id: &str| explain(&case(id)).matches("needs").count();
+    let bodies = case("B-11");
+    let of_exchanges = bodies.exchanges.iter().map(|one| one.needs.len()).sum::<usize>();
+    assert_eq!((needs("B-11"), of_exchanges), (bodies.needs.len() + of_exchanges, 2));
     let target = TestTarget {
         peer: conduit_peer(),
         tls_name: None,
@@ -188,7 +193,7 @@ fn similar_failures_share_one_block_with_the_shortest_example() {
     let sent: Vec<&str> = blocks.map(|line| &line[14..]).collect();
     assert_eq!(sent, ["G", "GET /e"], "{shown}");
     assert!(shown.contains("    alike     3: a, c, d\n"), "{shown}");
-    assert!(shown.contains("\n  1 exchange as in F-01: f\n"), "{shown}");
+    assert!(shown.contains("\n  1 exchange answered as in F-01: f\n"), "{shown}");
     assert!(shown.contains("2 findings in 2 cases (2 low): 2 failed"), "{shown}");
 }
 

@@ -238,13 +238,16 @@ fn repeated<'a>(
 ) {
     // in other groups every case sends different bytes
     let random = case.group() == RANDOM;
-    let before = shown.iter().find(|(_, one)| random && alike(one.example, these.example));
+    // without a response nothing shows that two failures have one cause
+    let is_alike =
+        |one: &Alike<'_>| !these.example.received.0.is_empty() && alike(one.example, these.example);
+    let before = shown.iter().find(|(_, one)| random && is_alike(one));
     if let Some((id, _)) = before {
         let count = counted(these.others.len() as u64 + 1, "exchange");
         let all = names(std::iter::once(these.example).chain(these.others.iter().copied()));
         body.add(
             Forms::TEXT,
-            [with_lead("  ", Voice::Plain, format!("{count} as in {id}: {all}"))],
+            [with_lead("  ", Voice::Plain, format!("{count} answered as in {id}: {all}"))],
         );
         return;
     }
