@@ -6,6 +6,7 @@ use crate::service_time::is_similarly_slow;
 use crate::shrink::shrink;
 use crate::{CampaignEvent, Runner, gate};
 use dialogue::talk::{Move, Talk, TalkScript};
+use torture::framing::{self, FramingFault};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::{Execution, sent};
@@ -52,7 +53,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     let deadline = (span + pauses).min(finding.script.deadline);
     let hasty = TalkScript { deadline, ..finding.script.clone() };
     let mut found = shrink(whole, &mut |moves| {
-        if complete && !whole_message(moves) {
+        if complete && !whole_message(moves) || has_new_fault(whole, moves) {
             return Some(false);
         }
         mostly(runner, |runner| fails(runner, finding, &hasty, moves)).ok()
@@ -82,6 +83,14 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     };
     show(runner, finding, &shrunk);
     Some(shrunk)
+}
+
+/// Returns whether a shorter form of an HTTP/1 request violates a rule of the framing that the whole
+/// does not: then it may fail for that reason.
+fn has_new_fault(whole: &[Move], moves: &[Move]) -> bool {
+    let before = framing::read(&sent(whole));
+    let is_new = |fault: &FramingFault| !before.faults.contains(fault);
+    before.minor.is_some() && framing::read(&sent(moves)).faults.iter().any(is_new)
 }
 
 /// Returns whether these steps fail in the same way as the finding.
@@ -133,4 +142,24 @@ fn judged(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
 /// Returns whether the failure lasts until the deadline.
 fn is_silent(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Hang | FailureKind::Unfinished)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shorter_forms_violate_no_further_rule() {
+        let is_new = |whole: &str, shorter: &str| {
+            let [whole, shorter] =
+                [whole, shorter].map(|text| [Move::Send(text.as_bytes().to_vec())]);
+            has_new_fault(&whole, &shorter)
+        };
+        let whole = "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1e9\r\n\r\n";
+        assert!(!is_new(whole, "G / HTTP/1.1\r\nContent-Length:1e9\r\n\r\n"));
+        assert!(is_new(whole, "  HTTP/1.1\r\nContent-Length:1e9\r\n\r\n"));
+        assert!(is_new(whole, "GET / HTTP/1.1\nContent-Length:1e9\r\n\r\n"));
+        // not HTTP/1: every form is invalid
+        assert!(!is_new("GET /\r\n\r\n", "G\r\nx\r\n\r\n"));
+    }
 }
