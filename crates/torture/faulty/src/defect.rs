@@ -84,6 +84,7 @@ defects! {
         FailsWithoutHostIn10 "no-host-1.0" "HTTP/1.0 without Host gets 500",
         TakesNoEmptyLine "empty-line" "an empty line before the request is refused",
         TakesBlankBeforeColon "blank-before-colon" "a space between field name and colon is served",
+        TakesUnderscores "underscores" "an underscore in a field name is read as a hyphen",
         MistakesFolds "folds" "a folded line gets 302",
         HangsOnLeadingBlank "leading-blank" "a space before the first field hangs",
         TakesAnyLine "any-line" "invalid field lines are served",

@@ -38,7 +38,7 @@ enum Trigger {
     EchoedVersion,
     /// No Host, several, or an invalid one.
     Host,
-    /// Trailers that are parsed as the next request.
+    /// Trailers, even valid ones: they get an error, or are parsed as the next request.
     Trailers,
     /// As many connections as the server serves at once, whatever they do.
     ConnectionLimit,
@@ -54,6 +54,10 @@ enum Trigger {
     Pipelined,
     /// A head that exceeds the usual limits of servers.
     Long,
+    /// Credentials of the scheme Basic that are not valid base64.
+    Credentials,
+    /// Cookies that are not pairs of a name and a value.
+    Cookies,
     /// Chunked content of a request that ends the server's process in this way.
     Chunked(String),
 }
@@ -207,6 +211,9 @@ fn faults(
     if is_error {
         on = error_triggers(case, &sent, &reading, on);
     }
+    if (is_error || is_silent(judgement.kind)) && severity::is_http1(&case.case) {
+        on.extend(valid_triggers(&sent, &reading));
+    }
     let has_trailers = reading.trailers > 0 || reading.faults.contains(&FramingFault::Trailer);
     let spoils_next =
         matches!(judgement.kind, Some(FailureKind::ContentParsed | FailureKind::NextRefused));
@@ -247,18 +254,67 @@ fn error_triggers(
     if reading.extensions > 0 {
         on.insert(Trigger::Extension);
     }
+    if reading.trailers > 0 {
+        on.insert(Trigger::Trailers);
+    }
     if has_invalid_heads(sent) {
         on.insert(Trigger::InvalidHead);
     }
+    on
+}
+
+/// Returns the parts of a valid request that may have caused an error response, or none.
+fn valid_triggers(sent: &[u8], reading: &FramingReading) -> impl Iterator<Item = Trigger> + use<> {
     // a page may fail on other methods whatever follows them
     let may_have_content = matches!(reading.method.as_str(), "PATCH" | "POST" | "PUT");
     let has_none = matches!(reading.framing, ContentFraming::None | ContentFraming::Length(0));
-    let is_clear = reading.ambiguities().next().is_none()
+    let is_clear = reading.ambiguities().all(|fault| fault == FramingFault::Lookalike)
         && !reading.faults.contains(&FramingFault::StartLine);
-    if may_have_content && has_none && is_clear && reading.head > 0 {
-        on.insert(Trigger::NoContent(page(sent)));
-    }
-    on
+    let lacks_content = may_have_content && has_none && is_clear && reading.head > 0;
+    let no_content = lacks_content.then(|| Trigger::NoContent(page(sent)));
+    let credentials = has_bad_credentials(sent, reading).then_some(Trigger::Credentials);
+    let cookies = has_bad_cookies(sent, reading).then_some(Trigger::Cookies);
+    no_content.into_iter().chain(credentials).chain(cookies)
+}
+
+/// Returns whether a request has cookies that are not pairs of a name and a value (RFC 6265 section
+/// 4.2.1).
+fn has_bad_cookies(sent: &[u8], reading: &FramingReading) -> bool {
+    let is_octet = |byte: &u8| byte.is_ascii_graphic() && !b"\",;\\".contains(byte);
+    let is_pair = |pair: &[u8]| {
+        let Some(equals) = pair.iter().position(|byte| *byte == b'=') else { return false };
+        let value = &pair[equals + 1..];
+        let bare = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+        framing::is_token(&pair[..equals]) && bare.unwrap_or(value).iter().all(is_octet)
+    };
+    let is_bad =
+        |value: &[u8]| !value.split(|byte| *byte == b';').all(|pair| is_pair(pair.trim_ascii()));
+    field_values(&sent[..reading.head.min(sent.len())], b"cookie").any(is_bad)
+}
+
+/// Returns whether a request has credentials of the scheme Basic that are not padded base64 (RFC
+/// 7617 section 2).
+fn has_bad_credentials(sent: &[u8], reading: &FramingReading) -> bool {
+    const SCHEME: &[u8] = b"basic";
+    let is_base64 = |text: &[u8]| {
+        let digits = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
+        let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
+        !text.is_empty() && text.len() % 4 == 0 && digits.iter().all(is_digit)
+    };
+    field_values(&sent[..reading.head.min(sent.len())], b"authorization").any(|value| {
+        value.split_at_checked(SCHEME.len()).is_some_and(|(scheme, credentials)| {
+            scheme.eq_ignore_ascii_case(SCHEME) && !is_base64(credentials.trim_ascii())
+        })
+    })
+}
+
+/// Returns the values of the fields with this name in a head.
+fn field_values<'h>(head: &'h [u8], name: &'h [u8]) -> impl Iterator<Item = &'h [u8]> {
+    head.split(|byte| *byte == b'\n').filter_map(|line| {
+        let (found, value) = line.split_at_checked(name.len())?;
+        let value = value.strip_prefix(b":")?;
+        found.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
+    })
 }
 
 /// Returns the requested page, without its query.
@@ -340,11 +396,7 @@ fn byte_sorts(heads: &[u8]) -> impl Iterator<Item = Trigger> + '_ {
 /// Returns whether a request has no Host, several, or an invalid one (RFC 9112 section 3.2).
 fn has_bad_host(sent: &[u8], reading: &FramingReading) -> bool {
     let head = &sent[..reading.head.min(sent.len())];
-    let mut hosts = head.split(|byte| *byte == b'\n').filter_map(|line| {
-        let (name, value) = line.split_at_checked(5)?;
-        name.eq_ignore_ascii_case(b"host:").then(|| value.trim_ascii())
-    });
-    reading.hosts != 1 || hosts.any(|host| !is_host(host))
+    reading.hosts != 1 || field_values(head, b"host").any(|host| !is_host(host))
 }
 
 /// Returns whether this is a host with an optional port (RFC 9110 section 7.2).
@@ -592,6 +644,13 @@ mod tests {
         };
         let both = vec![parsed("B-11", "no colon\r\nA: b\r\n"), parsed("L-11", "A: b\r\n")];
         assert_eq!(merged(both), "B-11 L-11=B-11");
+        let failed = |id: &str, trailers: &str| {
+            let mut row = parsed(id, trailers);
+            row.exchanges[0].judgement.kind = Some(FailureKind::Status(500));
+            row
+        };
+        let both = vec![failed("B-05", "Host: i\r\n"), failed("S-40", "A: b\r\n")];
+        assert_eq!(merged(both), "B-05=S-40 S-40");
     }
 
     #[test]
@@ -624,6 +683,45 @@ mod tests {
             merged(rows),
             "B-03 B-08=B-03 B-12=B-03 S-39 S-40 B-14 B-09=B-14 B-10=B-14 S-53 S-26 F-07 S-25=F-07 F-15=F-07"
         );
+    }
+
+    #[test]
+    fn silence_on_no_content_and_on_credentials_is_one_each() {
+        let silent = |id: &str, sent: &str| row(id, Some(FailureKind::Hang), "x", sent.as_bytes());
+        let post = "POST / HTTP/1.1\r\nHost: h\r\n";
+        // the field is valid, so it is no invalid head
+        let lookalike = format!("{post}Content_Length: 5\r\n\r\n");
+        let invalid = "GET / HTTP/1.1\r\nHost: h\r\nX : 1\r\n\r\n";
+        assert_eq!(merged(vec![silent("B-10", &lookalike), silent("F-08", invalid)]), "B-10 F-08");
+        let bare = silent("B-14", &format!("{post}\r\n"));
+        assert_eq!(merged(vec![silent("B-10", &lookalike), bare]), "B-10=B-14 B-14");
+        let login = |id: &str, method: &str, credentials: &str| {
+            let head = format!("{method} / HTTP/1.1\r\nHost: h\r\n");
+            silent(id, &format!("{head}Authorization: {credentials}\r\n\r\n"))
+        };
+        let rows = vec![
+            login("F-06", "GET", "Basic ===="),
+            login("F-08", "GET", "Basic0"),
+            login("S-28", "TRACE", "basic loadstone-secret"),
+            login("S-44", "GET", "Basic bG9hZHN0b25lOg=="),
+            login("S-45", "GET", "Bearer a-b"),
+        ];
+        assert_eq!(merged(rows), "F-06 F-08=F-06 S-28=F-06 S-44 S-45");
+    }
+
+    #[test]
+    fn errors_on_cookies_are_one() {
+        let failed = |id: &str, cookies: &str| {
+            let sent = format!("GET / HTTP/1.1\r\nHost: h\r\nCookie: {cookies}\r\n\r\n");
+            row(id, Some(FailureKind::Status(500)), "x", sent.as_bytes())
+        };
+        let rows = vec![
+            failed("J-04", "a"),
+            failed("J-05", "a\0b=1"),
+            failed("J-06", "a=1; b=\"2\""),
+            failed("F-06", "a=1;; b"),
+        ];
+        assert_eq!(merged(rows), "J-04 J-05=J-04 J-06 F-06=J-04");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum FramingFault {
     Field,
     /// A field that continues on the next line.
     Fold,
+    /// A valid name, such as Content_Length, that some parsers take for a framing field.
+    Lookalike,
     /// A Content-Length that is not a number, or appears more than once.
     Length,
     /// Both Content-Length and Transfer-Encoding.
@@ -40,6 +42,7 @@ impl FramingFault {
             FramingFault::StartLine => "an invalid request line",
             FramingFault::Field => "a line that is not a field",
             FramingFault::Fold => "a folded field",
+            FramingFault::Lookalike => "a field that resembles a framing field",
             FramingFault::Length => "an invalid Content-Length",
             FramingFault::BothLengths => "both Content-Length and Transfer-Encoding",
             FramingFault::Coding => "an invalid Transfer-Encoding",
@@ -118,6 +121,17 @@ impl FramingReading {
     pub fn ambiguities(&self) -> impl Iterator<Item = FramingFault> {
         let minor = [FramingFault::StartLine, FramingFault::Field, FramingFault::LineEnd];
         self.faults.iter().copied().filter(move |fault| !minor.contains(fault))
+    }
+
+    /// Returns whether a rule is violated. A lookalike is valid, though parsers may disagree on it.
+    pub fn is_invalid(&self) -> bool {
+        self.faults.iter().any(|fault| *fault != FramingFault::Lookalike)
+    }
+
+    /// Returns whether the message is valid and has content.
+    pub fn has_valid_content(&self) -> bool {
+        !self.is_invalid()
+            && !matches!(self.framing, ContentFraming::None | ContentFraming::Length(0))
     }
 
     /// Returns whether the request line or a field line is invalid.
@@ -240,7 +254,7 @@ fn head_field<'b>(
             "content-length" => lengths.push(value),
             "transfer-encoding" => codings.push(value),
             // this spelling has no meaning for the framing here, but does for other parsers
-            "content_length" | "transfer_encoding" => reading.breaks(FramingFault::Field),
+            "content_length" | "transfer_encoding" => reading.breaks(FramingFault::Lookalike),
             _ => {}
         },
         Err(fault) => reading.breaks(fault),

@@ -156,15 +156,29 @@ pub fn cause_of(kind: Option<FailureKind>, talk: &Talk) -> Option<Cause> {
     }
 }
 
-/// Returns whether the received bytes begin with the third word of the request line, which is not a
-/// version of HTTP/1.
+/// Returns whether the received status line begins with a part of the request that is not a version
+/// of HTTP/1, where the version should be: what follows the second space, even on the next line.
 fn echoes_version(talk: &Talk, received: &[u8]) -> bool {
     let sent = crate::record::sent(&talk.steps);
-    let line = sent.trim_ascii_start().split(|byte| b"\r\n".contains(byte)).next();
-    let version = line.unwrap_or_default().splitn(3, |byte| *byte == b' ').nth(2);
-    let is_odd = |version: &&[u8]| !matches!(*version, b"" | b"HTTP/1.0" | b"HTTP/1.1");
-    version.filter(is_odd).is_some_and(|version| received.starts_with(version))
+    let Some(version) = before_status(received) else { return false };
+    let is_odd = !matches!(version, b"" | b"HTTP/1.0" | b"HTTP/1.1");
+    let after_space = [b" ", version].concat();
+    is_odd && sent.windows(after_space.len()).any(|part| part == after_space)
 }
+
+/// Returns what precedes the space and the status code: on the first line, or on a later one if a
+/// bare LF was echoed.
+fn before_status(received: &[u8]) -> Option<&[u8]> {
+    let is_status = |part: &[u8]| {
+        let [b' ', digits @ .., end] = part else { return false };
+        digits.iter().all(u8::is_ascii_digit) && matches!(end, b' ' | b'\r')
+    };
+    let at = received.windows(STATUS_PART).position(is_status)?;
+    received[..at].iter().all(|byte| *byte != b'\r').then_some(&received[..at])
+}
+
+/// A space, three digits, and what ends them.
+const STATUS_PART: usize = 5;
 
 /// Returns the cause if one thing alone is missing.
 fn lacks(exchange: &Exchange, talk: &Talk, plain: &Plain) -> Option<Cause> {

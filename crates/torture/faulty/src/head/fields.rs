@@ -52,7 +52,10 @@ fn field(line: &[u8], defects: &Defects) -> Result<Option<(String, Vec<u8>)>, He
         };
         return Err(if has(fails) { HeadRefusal::Status(500) } else { refused });
     }
-    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    let mut name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    if has(Defect::TakesUnderscores) {
+        name = name.replace('_', "-");
+    }
     Ok(Some((name, value.trim_ascii().to_vec())))
 }
 

@@ -43,7 +43,7 @@ fn request_framing_is_parsed_strictly() {
         ),
         (
             format!("{post}Transfer_Encoding: chunked\r\n\r\n"),
-            "no content; whole; a line that is not a field",
+            "no content; whole; a field that resembles a framing field",
         ),
         (
             format!("{post}Transfer-Encoding : chunked\r\n\r\n"),

@@ -10,7 +10,7 @@ use super::{Cause, FailureKind, TestOutcome, lacking};
 use crate::case::{
     Answers, Case, Family, GRPC, HTTP2, HTTP3, PACKETS, PressedState, RequirementLevel,
 };
-use crate::framing;
+use crate::framing::{self, MessageEnd};
 use crate::result::{CaseResult, ExchangeResult, Recovery};
 
 /// Severity of a finding, in increasing order.
@@ -153,7 +153,7 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     let invalid = || {
         let reading = framing::read(bytes);
         is_http1(case) && reading.has_invalid_head()
-            || case.group() == RANDOM && !reading.faults.is_empty()
+            || case.group() == RANDOM && reading.is_invalid()
     };
     // a client that half-closes inside its message waits for no response
     let gives_up =
@@ -162,6 +162,15 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     let is_odd = || invalid() || exchange.judgement.must_refuse;
     if is_silent && is_odd() || effect == Effect::Hang && (is_recommended(case) || gives_up()) {
         return SentSort::Misleading;
+    }
+    let is_http = is_http1(case);
+    // the content of a valid message was left unread, and then parsed as the next request
+    if effect == Effect::NextRefused && is_http && framing::read(bytes).has_valid_content() {
+        return SentSort::Ambiguous;
+    }
+    // a valid request must get a response, whatever resembles a framing field in it
+    if is_silent && is_http && is_valid(bytes) {
+        return SentSort::Valid;
     }
     // no response follows on this connection that could be confused with the content
     if effect == Effect::AnswerClosed && exchange.judgement.cause == Some(Cause::HeadContent) {
@@ -173,6 +182,12 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
 /// Returns whether the bytes of a case are HTTP/1, not frames.
 pub(crate) fn is_http1(case: &Case) -> bool {
     !matches!(case.group(), GRPC | HTTP2 | HTTP3)
+}
+
+/// Returns whether the bytes begin with a valid and complete request.
+fn is_valid(bytes: &[u8]) -> bool {
+    let reading = framing::read(bytes);
+    !reading.is_invalid() && matches!(reading.end, MessageEnd::At(_))
 }
 
 fn is_recommended(case: &Case) -> bool {

@@ -526,6 +526,13 @@ fn a_close_before_the_content_and_an_echoed_version_are_causes() {
         let received = format!("{version} 200 OK\r\n\r\n");
         assert_eq!(cause(&request(version), &received), Some(Cause::EchoedVersion), "{version}");
     }
+    // a server that splits at spaces only takes it from the next line, or includes the next lines
+    let tab = "G /\tHTTP/1.1\r\nHost: h:1\r\nA: b\r\n\r\n";
+    assert_eq!(cause(tab, "h:1 404 Not Found\r\n\r\n"), Some(Cause::EchoedVersion));
+    let bare = "GET / HTTP/1.1\nHost: h\r\n\r\n";
+    assert_eq!(cause(bare, "HTTP/1.1\nHost: h 200 OK\r\n\r\n"), Some(Cause::EchoedVersion));
+    let content = cause(&request("HTTP/9.9"), "GET / HTTP/9.9 is not valid\r\n\r\n");
+    assert!(matches!(content, Some(Cause::NoHttp(_))), "{content:?}");
     let other = cause(&request("HTTP/9.9"), "zzz 200 OK\r\n\r\n");
     assert!(matches!(other, Some(Cause::NoHttp(_))), "{other:?}");
 }

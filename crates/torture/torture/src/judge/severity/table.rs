@@ -295,12 +295,7 @@ pub const TABLE: [SeverityRow; 47] = [
     row(SentSort::Valid, Effect::Closed, High, UNSERVED),
     row(SentSort::Other, Effect::Closed, Low, SENDER_ONLY),
     row(SentSort::Valid, Effect::NoHttp, High, UNSERVED),
-    row(
-        SentSort::Other,
-        Effect::NoHttp,
-        Medium,
-        "an intermediary cannot find the end of the response",
-    ),
+    row(SentSort::Other, Effect::NoHttp, Medium, "an intermediary cannot parse the response"),
     row(SentSort::Valid, Effect::ServerError, High, UNSERVED),
     row(
         SentSort::Other,

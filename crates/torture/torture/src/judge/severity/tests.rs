@@ -99,6 +99,30 @@ fn silence_after_a_message_to_refuse_is_less_severe() {
 }
 
 #[test]
+fn effects_of_valid_messages_follow_from_their_framing() {
+    let rated = |kind: FailureKind, fields: &str, content: &str| {
+        let mut row = row(&case("F-15", "smuggling"), TestOutcome::Fail, Some(kind));
+        let risk = row.case.risk.take();
+        row.exchanges[0].sent =
+            format!("POST / HTTP/1.1\r\nHost: h\r\n{fields}\r\n{content}").into_bytes();
+        let without_risk = of_case(&row).map(|weight| weight.severity);
+        row.case.risk = risk;
+        (without_risk.unwrap(), of_case(&row).unwrap().severity)
+    };
+    // content that the server does not read is parsed as the next request, whatever the case says
+    let unread = |fields, content| rated(FailureKind::NextRefused, fields, content).0;
+    assert_eq!(unread("Content-Length: 5\r\n", "hello"), Severity::Critical);
+    assert_eq!(unread("Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), Severity::Critical);
+    assert_eq!(unread("", ""), Severity::Medium);
+    assert_eq!(unread("Content-Length: 0\r\n", ""), Severity::Medium);
+    // a valid request must get a response
+    let both = |severity| (severity, severity);
+    assert_eq!(rated(FailureKind::Hang, "", ""), both(Severity::High));
+    assert_eq!(rated(FailureKind::Hang, "Content_Length: 5\r\n", ""), both(Severity::High));
+    assert_eq!(rated(FailureKind::Hang, "Content-Length : 5\r\n", ""), both(Severity::Medium));
+}
+
+#[test]
 fn an_outcome_without_a_finding_has_no_severity() {
     for outcome in TestOutcome::ALL.into_iter().filter(|outcome| !outcome.is_finding()) {
         assert_eq!(weighed("smuggling", outcome, None), None, "{outcome:?}");
