@@ -115,7 +115,7 @@ impl Watch {
     }
 
     /// Records that the client accepted data.
-    pub(crate) fn wrote(&self) {
+    pub(crate) fn note_written(&self) {
         match self.waiting.get() {
             Waiting::Taking => self.waiting.set(Waiting::Nothing),
             // the rest of the last response is still sent
@@ -172,7 +172,7 @@ mod tests {
         watch.write_blocked();
         steps(&aborts, 1);
         assert!(overdue(&aborts, watch), "a second full write does not begin anew");
-        watch.wrote();
+        watch.note_written();
         assert!(!overdue(&aborts, watch));
     }
 

@@ -57,7 +57,7 @@ impl Spooled {
     }
 
     /// Leaves the file: a deliberate fault.
-    pub(crate) fn stay(&mut self) {
+    pub(crate) fn keep_file(&mut self) {
         self.stays = true;
     }
 }

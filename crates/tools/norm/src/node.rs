@@ -74,7 +74,9 @@ impl Maker<'_> {
                 Node::Process(self.directory(own), process)
             }
             NodeKind::Directory(own) => Node::Directory(self.directory(own)),
-            NodeKind::Cgi(program) => Node::Cgi(self.door(program), self.script(program)),
+            NodeKind::Cgi(program) => {
+                Node::Cgi(self.directory_guard(program), self.script(program))
+            }
             NodeKind::Interpreter(script) => self.interpreter(script)?,
         })
     }
@@ -100,7 +102,7 @@ impl Maker<'_> {
         })
     }
 
-    fn door(&self, program: &Path) -> DirectoryGuard {
+    fn directory_guard(&self, program: &Path) -> DirectoryGuard {
         let folder = program.parent().unwrap_or(&self.settings.root);
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let guard = Guard::new(folder, &self.settings.root, self.complain());
@@ -136,7 +138,7 @@ impl Maker<'_> {
             limits: interpreter::InterpreterLimits { time: self.settings.timeout, ..defaults },
             complain: self.complain(),
         })
-        .map(|interpreter| Node::Interpreter(self.door(script), interpreter))
+        .map(|interpreter| Node::Interpreter(self.directory_guard(script), interpreter))
     }
 
     #[cfg(not(feature = "lua"))]
@@ -162,7 +164,7 @@ impl Node {
                 if at_root { spoil_welcome(reply, breaks) } else { reply }
             }
             Node::Process(directory, process) => {
-                process.through(directory.answer(ask, breaks).await).await
+                process.copy_through_process(directory.answer(ask, breaks).await).await
             }
             Node::Cgi(door, script) => match door.admit(ask, breaks).await {
                 Ok(ask) => script.answer(ask, breaks).await,

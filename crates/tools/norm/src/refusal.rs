@@ -24,7 +24,7 @@ const METHODS: [Method; 7] = [
 
 /// Returns the error in a request independent of its target, if any; also the response to `OPTIONS
 /// *`, which concerns the whole server.
-pub(crate) fn of(parts: &Parts) -> Option<Reply> {
+pub(crate) fn check(parts: &Parts) -> Option<Reply> {
     let headers = &parts.headers;
     if !METHODS.contains(&parts.method) {
         let text = format!("{} is not a method of this server.\n", parts.method);
@@ -180,7 +180,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (parts, ()) = request.body(()).expect("a request").into_parts();
-        of(&parts).map_or(0, |reply| reply.status.as_u16())
+        check(&parts).map_or(0, |reply| reply.status.as_u16())
     }
 
     #[test]

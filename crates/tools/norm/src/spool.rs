@@ -99,8 +99,8 @@ impl Filling {
     }
 
     /// Keeps the file.
-    pub(crate) fn stay(&mut self) {
-        self.spooled.stay();
+    pub(crate) fn keep_file(&mut self) {
+        self.spooled.keep_file();
     }
 
     async fn write_batch(&mut self) -> io::Result<()> {

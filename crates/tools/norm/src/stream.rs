@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::visit::Visit;
 
-/// A socket that reports every byte to its visit.
+/// A socket that reports every byte to its [`Visit`].
 #[derive(Debug)]
 pub(crate) struct VisitStream {
     socket: TcpStream,
@@ -28,7 +28,7 @@ impl VisitStream {
 
     fn note(&self, result: &Poll<io::Result<usize>>) {
         match result {
-            Poll::Ready(_) => self.visit.watch().wrote(),
+            Poll::Ready(_) => self.visit.watch().note_written(),
             Poll::Pending => self.visit.watch().write_blocked(),
         }
     }

@@ -94,7 +94,7 @@ impl VisitTiming {
         VisitTiming { on, log, lines: RefCell::default(), field: RefCell::default() }
     }
 
-    pub(crate) fn is_on(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.on
     }
 
@@ -142,7 +142,7 @@ pub(crate) fn append(field: &mut String, point: Point, span: Duration) {
     let comma = if field.is_empty() { "" } else { ", " };
     let millis = span.as_secs_f64() * 1e3;
     write!(field, "{comma}{};dur={millis:.3}", POINTS[point as usize].2)
-        .expect("a String takes what is written");
+        .expect("writing to a String cannot fail");
 }
 
 #[cfg(test)]

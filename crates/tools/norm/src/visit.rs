@@ -128,7 +128,7 @@ impl Visit {
 
     /// Records that data arrived from the client.
     pub(crate) fn note_input(&self) {
-        if self.timing.is_on() && self.stage.get() == VisitStage::Head {
+        if self.timing.is_enabled() && self.stage.get() == VisitStage::Head {
             let begun = self.begun.get();
             if begun.get.is_none() {
                 self.begun.set(Begun { get: Some(self.timing.start()), ..begun });
@@ -151,7 +151,7 @@ impl Visit {
 
     fn exchange_over(&self) {
         self.stage.set(VisitStage::Head);
-        if self.timing.is_on() {
+        if self.timing.is_enabled() {
             let begun = self.begun.take();
             self.timing.stop(Point::StreamEntity, begun.stream);
             self.timing.stop(Point::Response, begun.response);
@@ -204,7 +204,7 @@ impl Visit {
         let (parts, incoming) = request.into_parts();
         let head_only = parts.method == Method::HEAD;
         // hyper sends trailers only to clients that announced support (RFC 9110 §10.1.4)
-        let trailers = self.timing.is_on()
+        let trailers = self.timing.is_enabled()
             && parts.version == Version::HTTP_11
             && refusal::has_token(&parts.headers, &header::TE, "trailers");
         let read = self.read(&parts, incoming).await;
@@ -219,7 +219,7 @@ impl Visit {
 
     /// Returns the body of a request that is in order.
     async fn read(&self, parts: &Parts, incoming: Incoming) -> Result<Entity, Box<Reply>> {
-        let result = match refusal::of(parts) {
+        let result = match refusal::check(parts) {
             Some(refused) => Err(Box::new(refused)),
             None if incoming.is_end_stream() => return Ok(Entity::None),
             None => self.read_body(incoming).await,
@@ -268,7 +268,7 @@ impl Visit {
         let mut file = shared.spool.allocate().map_err(|error| self.spool_failure(&error))?;
         self.spooled.borrow_mut().push(file.path().to_owned());
         if shared.breaks.has(Break::SpoolLeft) {
-            file.stay();
+            file.keep_file();
         }
         if !shared.breaks.has(Break::LogTmpFile) {
             shared.log.debug(&format!("TmpFile allocate file {}", file.path().display()));

@@ -20,7 +20,7 @@ impl std::fmt::Debug for Credentials {
 impl Credentials {
     /// Parses the credentials; `None` without an Authorization field, for several, for another
     /// scheme, or for an unreadable one.
-    pub(super) fn of(headers: &HeaderMap) -> Option<Credentials> {
+    pub(super) fn new(headers: &HeaderMap) -> Option<Credentials> {
         let mut fields = headers.get_all(header::AUTHORIZATION).iter();
         let field = fields.next()?.to_str().ok()?;
         if fields.next().is_some() {

@@ -126,7 +126,7 @@ impl Gates {
         if self.0.is_empty() {
             return Ok(entered);
         }
-        let given = Credentials::of(headers);
+        let given = Credentials::new(headers);
         for rule in &self.0 {
             if breaks.has(Break::AuthAnybody) {
                 continue;

@@ -275,7 +275,7 @@ fn wrong_password_and_group_files_are_named_with_the_line() {
 
 #[test]
 fn passwords_are_not_printed() {
-    let found = Credentials::of(&basic("fred", "rocks")).unwrap();
+    let found = Credentials::new(&basic("fred", "rocks")).unwrap();
     let site = Site::new();
     let gates = site.guard.gates("/secure/").unwrap();
     let shown = format!("{found:?} {gates:?}");
@@ -285,13 +285,13 @@ fn passwords_are_not_printed() {
 proptest! {
     #[test]
     fn random_fields_never_authenticate(value in prop::collection::vec(any::<u8>(), 0..60)) {
-        let found = Credentials::of(&field(&value));
+        let found = Credentials::new(&field(&value));
         prop_assert!(found.is_none_or(|found| found.user != "fred"));
     }
 
     #[test]
     fn credentials_round_trip(user in "[^:\\pC]{0,12}", password in "\\PC{0,12}") {
-        let found = Credentials::of(&basic(&user, &password));
+        let found = Credentials::new(&basic(&user, &password));
         prop_assert_eq!(found, Some(Credentials { user, password }));
     }
 

@@ -94,17 +94,17 @@ impl Read {
         if name == "status" {
             let status =
                 status(&value).ok_or_else(|| format!("{value:?} is not a valid Status"))?;
-            return once(name, self.status.replace(status).is_some());
+            return check_single(name, self.status.replace(status).is_some());
         }
         if *name == CONTENT_LENGTH {
             let text = value.to_str().ok().filter(|text| digits(text));
             let length = text.and_then(|text| text.parse().ok());
             let length =
                 length.ok_or_else(|| format!("Content-Length {value:?} is not a number"))?;
-            return once(name, self.length.replace(length).is_some());
+            return check_single(name, self.length.replace(length).is_some());
         }
         if *name == CONTENT_TYPE || *name == LOCATION {
-            return once(name, self.fields.insert(name, value).is_some());
+            return check_single(name, self.fields.insert(name, value).is_some());
         }
         // §6.3.5: extensions that we do not know
         let unknown = name.as_str().starts_with("x-cgi-");
@@ -135,7 +135,7 @@ impl Read {
 }
 
 /// Checks that no CGI field occurs twice (§6.3).
-fn once(name: &HeaderName, again: bool) -> Result<(), String> {
+fn check_single(name: &HeaderName, again: bool) -> Result<(), String> {
     if again { Err(format!("{name} appears twice in the header")) } else { Ok(()) }
 }
 

@@ -37,7 +37,7 @@ impl PerRequest {
 
     /// Returns the response with its content copied by a process; an empty response starts a
     /// process too. Streamed content stays unchanged.
-    pub(crate) async fn through(&self, reply: Reply) -> Reply {
+    pub(crate) async fn copy_through_process(&self, reply: Reply) -> Reply {
         match self.run(reply).await {
             Ok(reply) => reply,
             Err(failure) => {

@@ -183,7 +183,7 @@ fn row(icons: &str, entry: &IndexRow, breaks: &Breaks) -> Markup {
 }
 
 fn image(icons: &str, icon: Icon) -> Markup {
-    let (file, words) = icon.shown();
+    let (file, words) = icon.icon();
     html! { img src=(format!("{icons}/{file}")) alt=(format!("[{words}]")) width="20" height="20"; }
 }
 

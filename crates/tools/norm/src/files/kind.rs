@@ -86,7 +86,7 @@ impl Icon {
     }
 
     /// Returns the file name of the icon, and its description.
-    pub(super) fn shown(self) -> (&'static str, &'static str) {
+    pub(super) fn icon(self) -> (&'static str, &'static str) {
         let found = ICONS.iter().find(|(icon, ..)| *icon == self);
         let (_, file, words) = found.expect("every icon is in the table");
         (file, words)

@@ -110,7 +110,7 @@ impl Loaded {
 impl Inner {
     /// Reads the file itself. `held` is the cached state; `now` an instant before the check.
     fn answer(&self, ask: &Ask, breaks: &Breaks, held: Option<Arc<Loaded>>, now: Instant) -> Reply {
-        match self.looked_at(ask, breaks, held, now) {
+        match self.answer_opened(ask, breaks, held, now) {
             Ok(reply) => reply,
             Err(refusal) => {
                 self.cache.forget(&ask.rest);
@@ -119,7 +119,7 @@ impl Inner {
         }
     }
 
-    fn looked_at(
+    fn answer_opened(
         &self,
         ask: &Ask,
         breaks: &Breaks,
@@ -142,7 +142,7 @@ impl Inner {
                 match place::find(root, &page, links) {
                     Ok(FoundPath::File(opened)) => opened,
                     Ok(FoundPath::Folder(_)) | Err(Missed::Missing | Missed::Odd) => {
-                        let gates = self.behind(gates, &folder.below)?;
+                        let gates = self.check_link_target(gates, &folder.below)?;
                         gates.admit(&ask.headers, breaks)?;
                         return self.index(ask, &folder, links, breaks);
                     }
@@ -150,14 +150,18 @@ impl Inner {
                 }
             }
         };
-        let gates = self.behind(gates, &opened.below)?;
+        let gates = self.check_link_target(gates, &opened.below)?;
         gates.admit(&ask.headers, breaks)?;
         self.file(ask, opened, gates, held, now, breaks).map_err(missed)
     }
 
     /// Checks the rule at a link's real target too: a link may otherwise bypass it, so both must
     /// permit access.
-    fn behind(&self, gates: Gates, below: &std::path::Path) -> Result<Gates, Box<Reply>> {
+    fn check_link_target(
+        &self,
+        gates: Gates,
+        below: &std::path::Path,
+    ) -> Result<Gates, Box<Reply>> {
         match below.to_str() {
             Some(below) => Ok(gates.and(self.guard.gates(below)?)),
             None => Err(Box::new(Reply::text(StatusCode::NOT_FOUND, NOT_FOUND))),
@@ -173,7 +177,7 @@ impl Inner {
         now: Instant,
         breaks: &Breaks,
     ) -> Result<Reply, Missed> {
-        let face = Face::of(&opened);
+        let face = Face::new(&opened);
         if opened.facts.len() > self.settings.cache.file_max {
             self.cache.forget(&ask.rest);
             return Ok(face.answer(ask, ContentSource::File(opened.file), breaks));

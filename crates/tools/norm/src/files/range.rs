@@ -29,7 +29,7 @@ pub(super) enum RangeRequest {
 
 /// Parses the ranges requested from a representation of `len` bytes. They keep the requested order,
 /// unless some overlap: then they are joined and sorted (§15.3.7.2).
-pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
+pub(super) fn requested_ranges(field: &str, len: u64) -> RangeRequest {
     let Some((unit, set)) = field.split_once('=') else { return RangeRequest::Whole };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
         return RangeRequest::Whole;
@@ -55,7 +55,7 @@ pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
         // an empty suffix is nothing, which Content-Range cannot express
         true if len == 0 && set.trim_start().starts_with('-') => RangeRequest::Whole,
         true => RangeRequest::Unsatisfiable,
-        false => RangeRequest::Parts(joined(parts)),
+        false => RangeRequest::Parts(join_spans(parts)),
     }
 }
 
@@ -89,7 +89,7 @@ fn number(digits: &str) -> Result<u64, NoRange> {
     Ok(digits.parse().unwrap_or(u64::MAX))
 }
 
-fn joined(parts: Vec<Span>) -> Vec<Span> {
+fn join_spans(parts: Vec<Span>) -> Vec<Span> {
     let mut sorted = parts.clone();
     sorted.sort_by_key(|part| part.start);
     let apart = sorted.windows(2).all(|pair| pair[0].last() < pair[1].start);

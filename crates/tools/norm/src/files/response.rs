@@ -56,7 +56,7 @@ pub(super) enum ContentSource<'a> {
 }
 
 impl Face {
-    pub(super) fn of(opened: &Opened) -> Face {
+    pub(super) fn new(opened: &Opened) -> Face {
         Face::at(opened, SystemTime::now())
     }
 
@@ -103,17 +103,17 @@ impl Face {
             PreconditionResult::NotModified => false,
             PreconditionResult::Go { ranges } => ranges && !breaks.has(Break::Ranges),
         };
-        match self.wanted(&ask.headers, ranges) {
+        match self.requested_ranges(&ask.headers, ranges) {
             RangeRequest::Whole => self.whole(source, breaks),
             RangeRequest::Parts(parts) => self.parts(source, &parts, breaks),
             RangeRequest::Unsatisfiable => self.unsatisfiable(),
         }
     }
 
-    fn wanted(&self, headers: &HeaderMap, heeded: bool) -> RangeRequest {
+    fn requested_ranges(&self, headers: &HeaderMap, heeded: bool) -> RangeRequest {
         let mut fields = headers.get_all(header::RANGE).iter();
         match (fields.next().and_then(|field| field.to_str().ok()), fields.next()) {
-            (Some(field), None) if heeded => range::wanted(field, self.len),
+            (Some(field), None) if heeded => range::requested_ranges(field, self.len),
             _ => RangeRequest::Whole,
         }
     }

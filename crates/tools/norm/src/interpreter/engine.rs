@@ -254,7 +254,7 @@ fn is_memory(error: &Error) -> bool {
 impl ScriptFailure {
     /// Returns whether a limit was hit somewhere in the script, so that its state must not be
     /// reused.
-    pub(super) fn spoils(&self) -> bool {
+    pub(super) fn taints_state(&self) -> bool {
         matches!(self, ScriptFailure::Slow | ScriptFailure::Memory)
     }
 

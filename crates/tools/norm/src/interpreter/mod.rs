@@ -163,7 +163,8 @@ fn work(name: &str, source: &[u8], settings: &InterpreterSettings, queue: &Mutex
         };
         let answered = loaded.and_then(|loaded: Engine| {
             let answered = loaded.answer(&ask, asker);
-            engine = Some(loaded).filter(|_| !answered.as_ref().is_err_and(ScriptFailure::spoils));
+            engine =
+                Some(loaded).filter(|_| !answered.as_ref().is_err_and(ScriptFailure::taints_state));
             answered
         });
         // the asker may have gone

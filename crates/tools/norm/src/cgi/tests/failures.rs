@@ -354,7 +354,7 @@ async fn standard_error_is_logged_in_bounded_lines() {
 }
 
 /// Returns a static response that passes through a process.
-async fn through(program: &str, text: &str, content: Content) -> (Reply, Stage) {
+async fn copy_through_process(program: &str, text: &str, content: Content) -> (Reply, Stage) {
     let stage = Stage::new();
     let mut per_request = PerRequest::new(
         Arc::clone(&stage.places),
@@ -371,16 +371,16 @@ async fn through(program: &str, text: &str, content: Content) -> (Reply, Stage) 
     if !matches!(content, Content::Empty) || text.is_empty() {
         reply.content = content;
     }
-    (per_request.through(reply).await, stage)
+    (per_request.copy_through_process(reply).await, stage)
 }
 
 #[tokio::test]
 async fn a_static_page_passes_its_process_unchanged() {
     let plain = "content-type: text/plain; charset=utf-8";
-    let (reply, stage) = through("", "hello", Content::Empty).await;
+    let (reply, stage) = copy_through_process("", "hello", Content::Empty).await;
     assert_eq!(whole(reply).await, format!("200\ncontent-length: 5\n{plain}\n\nhello"));
     assert_eq!(stage.log(), "");
-    let (reply, _) = through("", "", Content::Empty).await;
+    let (reply, _) = copy_through_process("", "", Content::Empty).await;
     assert_eq!(whole(reply).await, format!("200\n{plain}\n\n"));
     let file = stage.path("page");
     std::fs::write(&file, "0123456789".repeat(10_000)).unwrap();
@@ -391,7 +391,7 @@ async fn a_static_page_passes_its_process_unchanged() {
         Piece::File { file: open(), start: 3, len: 40_000 },
         Piece::Bytes(Bytes::from_static(b">")),
     ];
-    let (reply, _) = through("", "", Content::Pieces(pieces)).await;
+    let (reply, _) = copy_through_process("", "", Content::Pieces(pieces)).await;
     assert_eq!(reply.headers["content-length"], "40007");
     let (text, broken) = content(reply).await;
     assert!(text.starts_with("<0123434567") && text.ends_with("012>") && text.len() == 40_007);
@@ -400,15 +400,15 @@ async fn a_static_page_passes_its_process_unchanged() {
 
 #[tokio::test]
 async fn it_is_a_process_that_hands_the_page_over() {
-    let (reply, stage) = through("tr a-z A-Z", "hello", Content::Empty).await;
+    let (reply, stage) = copy_through_process("tr a-z A-Z", "hello", Content::Empty).await;
     assert_eq!(content(reply).await, ("HELLO".to_owned(), None));
     drop(stage);
-    let (reply, _) = through("exit 0", "hello", Content::Empty).await;
+    let (reply, _) = copy_through_process("exit 0", "hello", Content::Empty).await;
     let missing = "5 bytes of its Content-Length are missing".to_owned();
     assert_eq!(content(reply).await, (String::new(), Some(missing)));
     let short =
         vec![Piece::File { file: std::fs::File::open("/dev/null").unwrap(), start: 0, len: 9 }];
-    let (reply, _) = through("", "", Content::Pieces(short)).await;
+    let (reply, _) = copy_through_process("", "", Content::Pieces(short)).await;
     let missing = "9 bytes of its Content-Length are missing".to_owned();
     assert_eq!(content(reply).await, (String::new(), Some(missing)));
 }

@@ -63,7 +63,7 @@ fn names_determine_the_icon() {
 #[test]
 fn every_icon_has_a_file() {
     for (icon, file, words) in ICONS {
-        assert_eq!(icon.shown(), (*file, *words));
+        assert_eq!(icon.icon(), (*file, *words));
         assert!(file.ends_with(".svg"));
     }
 }

@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 
 /// Formats the range as in Content-Range.
-fn shown(field: &str, len: u64) -> String {
-    match wanted(field, len) {
+fn icon(field: &str, len: u64) -> String {
+    match requested_ranges(field, len) {
         RangeRequest::Whole => "whole".to_owned(),
         RangeRequest::Unsatisfiable => "416".to_owned(),
         RangeRequest::Parts(parts) => {
@@ -59,7 +59,7 @@ fn ranges_are_parsed_by_the_rfc() {
         ("bytes=,,0-1,,", 10, "0-1"),
     ];
     for (field, len, expected) in table {
-        assert_eq!(shown(field, len), expected, "{field} of {len}");
+        assert_eq!(icon(field, len), expected, "{field} of {len}");
     }
 }
 
@@ -69,17 +69,17 @@ fn too_many_ranges_are_ignored() {
         let specs: Vec<String> = (0..count).map(|k| format!("{}-{}", 2 * k, 2 * k)).collect();
         format!("bytes={}", specs.join(","))
     };
-    let RangeRequest::Parts(parts) = wanted(&field(RANGES_MAX as u64), 1_000) else {
+    let RangeRequest::Parts(parts) = requested_ranges(&field(RANGES_MAX as u64), 1_000) else {
         panic!("as many as may be");
     };
     assert_eq!(parts.len(), RANGES_MAX);
-    assert_eq!(wanted(&field(RANGES_MAX as u64 + 1), 1_000), RangeRequest::Whole);
+    assert_eq!(requested_ranges(&field(RANGES_MAX as u64 + 1), 1_000), RangeRequest::Whole);
 }
 
 proptest! {
     #[test]
     fn parts_lie_within_and_apart(field in "(bytes=)?[-0-9, a]{0,40}", len in 0_u64..200) {
-        if let RangeRequest::Parts(parts) = wanted(&field, len) {
+        if let RangeRequest::Parts(parts) = requested_ranges(&field, len) {
             prop_assert!(!parts.is_empty() && parts.len() <= RANGES_MAX);
             let mut sorted = parts.clone();
             sorted.sort_by_key(|part| part.start);
@@ -98,7 +98,7 @@ proptest! {
         let expected: Vec<u64> = (0..len)
             .filter(|at| asked.iter().any(|(first, last)| (*first..=*last).contains(at)))
             .collect();
-        let got = match wanted(&format!("bytes={}", specs.join(",")), len) {
+        let got = match requested_ranges(&format!("bytes={}", specs.join(",")), len) {
             RangeRequest::Parts(parts) => {
                 let mut bytes: Vec<u64> =
                     parts.iter().flat_map(|part| part.start..=part.last()).collect();
@@ -113,7 +113,7 @@ proptest! {
 
     #[test]
     fn no_field_panics(field in any::<String>(), len in any::<u64>()) {
-        wanted(&field, len);
-        wanted(&format!("bytes={field}"), len);
+        requested_ranges(&field, len);
+        requested_ranges(&format!("bytes={field}"), len);
     }
 }
