@@ -2,7 +2,7 @@
 
 use crate::exit::{Code, Failure};
 use crate::files;
-use crate::workload_command::dry_run;
+use crate::workload_command::{dry_run, list_omitted};
 use args::{Disk, RecordArgs};
 use record::words::counted;
 use recorder::{LocalAuthority, RecordedExchange, RecorderConfig, RecordingProxy, to_har};
@@ -75,12 +75,14 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
             args::Sink::File(path) => path.display().to_string(),
             args::Sink::Stdout => "standard output".to_owned(),
         };
-        crate::say(&format!(
-            "{} in {}, {} in {name}; both contain the cookies and logins that were sent",
+        let mut text = format!(
+            "{} in {}, {} in {name}; both contain the logins that were sent",
             counted(exchanges.len() as u64, "request"),
             args.har.display(),
             counted(imported.steps as u64, "step"),
-        ));
+        );
+        list_omitted(&mut text, &imported.left_out);
+        crate::say(&text);
     }
     if !args.replay_check {
         return Ok(Code::Done);

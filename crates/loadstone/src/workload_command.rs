@@ -11,7 +11,7 @@ mod sequence;
 mod token_trace;
 mod verify;
 
-pub(crate) use foreign::dry_run;
+pub(crate) use foreign::{dry_run, list_omitted};
 
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};

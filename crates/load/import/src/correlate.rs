@@ -15,6 +15,8 @@ use url::Url;
 
 /// Maximum number of differing values in a visit.
 const DIFFERENCES_MAX: usize = 2_000;
+/// Minimum length of credentials that are looked for in responses.
+const TOKEN_MIN: usize = 8;
 
 /// Plan with its changes.
 #[derive(Clone, Debug)]
@@ -37,7 +39,7 @@ pub fn import_visit(recording: &str) -> Result<Imported, ImportError> {
     }
     let head = "Imported from a recording of one visit (HAR). A second recording shows which values \
                 change: workload import FIRST --second SECOND.";
-    Ok(visit((&exchanges, &exchanges), &pairs, head, None)?.imported)
+    Ok(visit((&exchanges, &exchanges), &pairs, head, None, true)?.imported)
 }
 
 /// Makes a plan from a visit that was recorded twice.
@@ -62,17 +64,20 @@ pub fn correlate(
         ));
     }
     let head = "Imported from two recordings of the same visit (HAR).";
-    visit((&first, &second), &pairs, head, base)
+    visit((&first, &second), &pairs, head, base, false)
 }
 
-/// Returns the journey of the exchanges that both recordings have.
+/// Returns the journey of the exchanges that both recordings have. `keeps_logins`: credentials that
+/// no response contains are sent as recorded.
 fn visit(
     (first, second): (&[RecordedExchange], &[RecordedExchange]),
     pairs: &[(usize, usize)],
     head: &str,
     base: Option<&Url>,
+    keeps_logins: bool,
 ) -> Result<Correlation, ImportError> {
     let mut correlator = Correlator {
+        keeps_logins,
         first,
         second,
         pairs,
@@ -81,6 +86,7 @@ fn visit(
         known: Vec::new(),
     };
     let steps = correlator.steps();
+    correlator.list_cookies();
     let Correlator { mut draft, diff, .. } = correlator;
     let missing = first.len() - pairs.len();
     if missing > 0 {
@@ -121,6 +127,7 @@ fn aligned(first: &[RecordedExchange], second: &[RecordedExchange]) -> Vec<(usiz
 }
 
 struct Correlator<'a> {
+    keeps_logins: bool,
     first: &'a [RecordedExchange],
     second: &'a [RecordedExchange],
     pairs: &'a [(usize, usize)],
@@ -174,10 +181,58 @@ impl Correlator<'_> {
                 if let Some(text) = text {
                     replaced.push((slot, text));
                 }
+            } else if other.value == slot.value && slot.is_login() {
+                match self.login(number, &slot, step, earlier) {
+                    Some(text) => replaced.push((slot, text)),
+                    None if self.keeps_logins => {}
+                    None => {
+                        let what = format!("{} of {}", slot.place, step.name);
+                        let why =
+                            "no response contains these credentials; add the header to the plan";
+                        self.draft.left_out.add(step.line, what, why);
+                    }
+                }
             }
         }
-        one.write(&replaced, step);
+        one.write(&replaced, self.keeps_logins, step);
         step.url = tidy(std::mem::take(&mut step.url));
+    }
+
+    /// Returns the replacement for credentials that are the same in both recordings, if an earlier
+    /// response contains them.
+    fn login(
+        &mut self,
+        number: usize,
+        slot: &Slot,
+        step: &DraftStep,
+        earlier: &mut [DraftStep],
+    ) -> Option<Text> {
+        let start = slot.value.rfind(' ').map_or(0, |at| at + 1);
+        let token = slot.value[start..].to_owned();
+        if token.len() < TOKEN_MIN {
+            return None;
+        }
+        let captured = self.captured(number, &(token.clone(), token), slot, (step, earlier))?;
+        let mut whole = Text::plain(&slot.value[..start]);
+        whole.append(captured);
+        Some(whole)
+    }
+
+    /// Lists the cookies that were sent although no earlier response has set them.
+    fn list_cookies(&mut self) {
+        let mut known: Vec<String> = Vec::new();
+        for (row, _) in self.pairs {
+            let exchange = &self.first[*row];
+            for name in exchange.cookies_sent() {
+                if !known.iter().any(|it| it == name) {
+                    known.push(name.to_owned());
+                    let why = "no response of the recording sets it, so it is not sent; begin the \
+                               recording without cookies";
+                    self.draft.left_out.add(exchange.line, format!("cookie {name}"), why);
+                }
+            }
+            known.extend(exchange.cookies_set().map(str::to_owned));
+        }
     }
 
     /// Returns the replacement for a value that differs.
@@ -196,28 +251,8 @@ impl Correlator<'_> {
             whole.push_str(&slot.value[slot.value.len() - range.1..]);
             whole
         };
-        let known = self
-            .known
-            .iter()
-            .find(|(a, b, _)| *a == core.0 && *b == core.1)
-            .map(|(_, _, text)| text.clone());
-        if let Some(text) = known {
-            self.show(step, slot, &shown(&text), "as before");
+        if let Some(text) = self.captured(number, &core, slot, (step, earlier)) {
             return Some(wrap(text));
-        }
-        for (at, earlier) in earlier.iter_mut().enumerate().take(number) {
-            let (row, counterpart) = self.pairs[at];
-            let found = find(&self.first[row], &self.second[counterpart], &core.0, &core.1);
-            if let Some(FoundValue { from, regex, place }) = found {
-                let name = self.free_name(&slot.name());
-                let capture = Capture { regex, ..Capture::new(name.clone(), from) };
-                earlier.captures.push(capture);
-                let text = Text::named(name);
-                let why = format!("captured by {} from {place}", earlier.name);
-                self.show(step, slot, &shown(&text), &why);
-                self.known.push((core.0, core.1, text.clone()));
-                return Some(wrap(text));
-            }
         }
         let Some(maker) = maker_of(&core.0, &core.1) else {
             let what = format!("{} of {}", slot.place, step.name);
@@ -236,6 +271,35 @@ impl Correlator<'_> {
         );
         self.known.push((core.0, core.1, text.clone()));
         Some(wrap(text))
+    }
+
+    /// Returns the name of a value that is known, or that an earlier response contains. `core`: the
+    /// value in both recordings.
+    fn captured(
+        &mut self,
+        number: usize,
+        core: &(String, String),
+        slot: &Slot,
+        (step, earlier): (&DraftStep, &mut [DraftStep]),
+    ) -> Option<Text> {
+        let known = self.known.iter().find(|(a, b, _)| *a == core.0 && *b == core.1);
+        if let Some(text) = known.map(|(_, _, text)| text.clone()) {
+            self.show(step, slot, &shown(&text), "as before");
+            return Some(text);
+        }
+        for (at, earlier) in earlier.iter_mut().enumerate().take(number) {
+            let (row, counterpart) = self.pairs[at];
+            let found = find(&self.first[row], &self.second[counterpart], &core.0, &core.1);
+            let Some(FoundValue { from, regex, place }) = found else { continue };
+            let name = self.free_name(&slot.name());
+            earlier.captures.push(Capture { regex, ..Capture::new(name.clone(), from) });
+            let text = Text::named(name);
+            let why = format!("captured by {} from {place}", earlier.name);
+            self.show(step, slot, &shown(&text), &why);
+            self.known.push((core.0.clone(), core.1.clone(), text.clone()));
+            return Some(text);
+        }
+        None
     }
 
     fn show(&mut self, step: &DraftStep, slot: &Slot, now: &str, why: &str) {

@@ -51,6 +51,7 @@ pub fn detect(name: &str, start: &str) -> Option<Format> {
         () if ending == "bru" || is_bruno(text) => Some(Format::Bruno),
         () if key("scenarios:") && (key("config:") || has("flow:")) => Some(Format::Artillery),
         () if key("type: collection.insomnia.rest/") => Some(Format::Insomnia),
+        () if key("__export_format:") || key("_type: export") => Some(Format::Insomnia),
         () if first_lines(text).next().is_some_and(is_tool_line) => Some(Format::CommandLine),
         () if ["http", "rest"].contains(&&*ending) || is_http_file(text) => Some(Format::HttpFile),
         () if first_lines(text).next().is_some_and(is_request_line) => Some(Format::Vegeta),
@@ -64,20 +65,50 @@ pub fn detect(name: &str, start: &str) -> Option<Format> {
 }
 
 fn detect_json(text: &str) -> Option<Format> {
-    let has = |word: &str| text.contains(word);
+    let keys = top_keys(text);
+    let names = |name: &str| keys.iter().any(|key| key == name);
     let dense: String = text.chars().filter(|c| !c.is_whitespace()).take(4096).collect();
     match () {
-        // recordings and API descriptions, which may contain any text
-        () if dense.starts_with("{\"log\":") || has("\"openapi\"") || has("\"swagger\"") => None,
-        () if has("schema.getpostman.com") || has("\"_postman_id\"") => Some(Format::Postman),
-        () if has("\"__export_format\"") || dense.contains("\"_type\":\"export\"") => {
+        // recordings and API descriptions, whose values may contain any text
+        () if ["log", "openapi", "swagger"].into_iter().any(names) => None,
+        () if names("__export_format") || names("_type") && names("resources") => {
             Some(Format::Insomnia)
         }
-        () if has("\"scenarios\"") && has("\"flow\"") => Some(Format::Artillery),
-        () if has("\"info\"") && has("\"item\"") => Some(Format::Postman),
+        () if names("scenarios") && text.contains("\"flow\"") => Some(Format::Artillery),
+        () if names("item") && dense.contains("\"item\":[") => Some(Format::Postman),
+        () if text.contains("schema.getpostman.com") || text.contains("\"_postman_id\"") => {
+            Some(Format::Postman)
+        }
         () if is_vegeta_json(text) => Some(Format::Vegeta),
         () => None,
     }
+}
+
+/// Returns the keys of the outermost object of a JSON text, which may be cut off.
+pub fn top_keys(text: &str) -> Vec<String> {
+    let mut keys = Vec::new();
+    let mut depth = 0_usize;
+    let mut rest = text.char_indices();
+    let mut last = None;
+    while let Some((at, char)) = rest.next() {
+        match char {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            ':' if depth == 1 => keys.extend(last.take()),
+            '"' => {
+                let mut escaped = false;
+                let end = rest.find(|(_, char)| {
+                    let ends = *char == '"' && !escaped;
+                    escaped = *char == '\\' && !escaped;
+                    ends
+                });
+                let Some((end, _)) = end else { break };
+                last = Some(text[at + 1..end].to_owned());
+            }
+            _ => {}
+        }
+    }
+    keys
 }
 
 /// Returns whether the text has a JSON target on each line, as `vegeta attack -format=json` reads
@@ -185,6 +216,14 @@ mod tests {
                 Some(Format::Postman),
             ),
             ("x", "{\"_type\": \"export\", \"__export_format\": 4}", Some(Format::Insomnia)),
+            ("x", "_type: export\n__export_format: 4\nresources:\n", Some(Format::Insomnia)),
+            (
+                "x",
+                "{\"item\": [{\"name\": \"openapi\", \"x\": \"\\\"\"}, {\"cut",
+                Some(Format::Postman),
+            ),
+            ("x", "{\"info\": {}, \"openapi\": \"3.0.0\", \"x\": \"schema.getpostman.com\"}", None),
+            ("x", "{\"comment\": \"\", \"log\": {\"entries\": []}}", None),
             ("x", "type: collection.insomnia.rest/5.0\nname: x\n", Some(Format::Insomnia)),
             (
                 "x",

@@ -49,6 +49,8 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
         document: &document,
         pauses: Vec::new(),
         groups: 0,
+        modules: Vec::new(),
+        modules_bytes: 0,
     };
     let tree = root.children().find(|node| node.has_tag_name("hashTree"));
     let Some(tree) = tree else {
@@ -87,6 +89,10 @@ struct DraftReader<'a> {
     /// Pauses before the samplers of the current thread group, in order: lowest and highest.
     pauses: Vec<(Nanos, Nanos)>,
     groups: usize,
+    /// Positions of the controllers that modules refer to and that are being converted.
+    modules: Vec<usize>,
+    /// Size of the controllers that have replaced modules so far.
+    modules_bytes: usize,
 }
 
 /// Elements that only show or store results.

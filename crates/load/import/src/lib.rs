@@ -30,7 +30,7 @@ mod tree;
 mod write;
 
 pub use correlate::{Correlation, correlate, import_visit};
-pub use detect::{Format, detect, refusal};
+pub use detect::{Format, detect, refusal, top_keys};
 pub use draft::LeftOut;
 pub use postman::{PostmanScript, postman_script};
 

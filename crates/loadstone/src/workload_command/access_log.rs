@@ -30,6 +30,15 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     }
     let sniffed = || recording::sniff(&args.log, &mut input);
     let from = args.from.map_or_else(sniffed, Ok).map_err(cannot)?;
+    if args.from.is_none()
+        && from == ImportFrom::Log
+        && recording::is_document(&args.log, &mut input).map_err(cannot)?
+    {
+        return Err(Failure::usage(format!(
+            "{}: its format is not known; name it with --from (--from log for an access log)",
+            units::quoted(&args.log)
+        )));
+    }
     let args = &args.clone().for_format(from)?;
     if let Some(format) = from.foreign() {
         return foreign::import_file(format, &mut input, args);

@@ -237,7 +237,7 @@ fn counts(imported: &Imported) -> String {
 }
 
 /// Lists the first omitted parts, and counts the others.
-fn list_omitted(text: &mut String, all: &[LeftOut]) {
+pub(crate) fn list_omitted(text: &mut String, all: &[LeftOut]) {
     for one in all.iter().take(LISTED_MAX) {
         write!(text, "\n  not imported: {one}").expect("a String accepts all text");
     }

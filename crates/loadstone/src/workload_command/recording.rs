@@ -33,18 +33,17 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
     let start = input.fill_buf()?;
     let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
     let text = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
-    let has = |word: &str| text.contains(word);
     if let Some(format) = import::detect(name, text) {
         return Ok(ImportFrom::of(format));
     }
-    let dense: String = text.chars().filter(|char| !char.is_whitespace()).take(40).collect();
+    let keys = if text.starts_with('{') { import::top_keys(text) } else { Vec::new() };
+    let names = |name: &str| keys.iter().any(|key| key == name);
+    let dense: String = text.chars().filter(|char| !char.is_whitespace()).take(4096).collect();
     Ok(match () {
         () if token_trace::begins(text) => ImportFrom::Tokens,
-        () if dense.starts_with("{\"log\":") => ImportFrom::Har,
+        () if names("log") && dense.contains("\"log\":{") => ImportFrom::Har,
         // Swagger 2 is refused where it is read, by its name
-        () if text.starts_with('{') && (has("\"openapi\"") || has("\"swagger\"")) => {
-            ImportFrom::Openapi
-        }
+        () if names("openapi") || names("swagger") => ImportFrom::Openapi,
         () if text
             .lines()
             .any(|line| line.starts_with("openapi:") || line.starts_with("swagger:")) =>
@@ -75,6 +74,23 @@ pub(super) fn of_other_tool(
         ));
     }
     Ok(import::refusal(name, &start))
+}
+
+/// Returns whether a file is one document in YAML, XML or JSON, rather than lines of a log.
+///
+/// # Errors
+/// Fails if it cannot be read.
+pub(super) fn is_document(name: &str, input: &mut dyn BufRead) -> std::io::Result<bool> {
+    let start = input.fill_buf()?;
+    let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]);
+    let ending = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let first = start.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Ok(match ending.as_str() {
+        "yaml" | "yml" | "xml" | "jmx" | "har" => true,
+        "json" => serde_json::from_str::<serde_json::Value>(first).is_err(),
+        // a line of syslog begins with a number in angle brackets
+        _ => ["<?", "<!"].iter().any(|it| first.starts_with(it)) || first.trim() == "{",
+    })
 }
 
 /// Returns the plan with its description.

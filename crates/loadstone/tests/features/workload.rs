@@ -355,6 +355,11 @@ fn an_invalid_recording_is_refused() {
         let ran = ran.expect(&[2]);
         assert!(ran.stderr.contains(why), "{args:?}: {ran:#?}");
     }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("unknown.yaml");
+    std::fs::write(&file, "requests:\n  - /a\n").unwrap();
+    let ran = run(&["workload", "import", text(&file), "http://h/"]).expect(&[2]);
+    assert!(ran.stderr.contains("its format is not known; name it with --from"), "{ran:#?}");
     let ran = run(&["run", "--curl", "curl http://h/", "http://h/"]).expect(&[2]);
     assert!(ran.stderr.contains("--curl names the URL itself"), "{ran:#?}");
     let ran = run(&["run", "--curl", "curl http://h/ -x http://p"]).expect(&[2]);

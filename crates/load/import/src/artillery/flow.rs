@@ -260,7 +260,7 @@ impl DraftReader<'_> {
         let name = node.scalar_at("as").unwrap_or_default();
         let mut regex = None;
         let from = if let Some(path) = node.scalar_at("json") {
-            CaptureFrom::Json(path)
+            CaptureFrom::Json(bracketed(&path))
         } else if let Some(header) = node.scalar_at("header") {
             CaptureFrom::Header(header)
         } else if let Some(pattern) = node.scalar_at("regexp") {
@@ -303,7 +303,9 @@ impl DraftReader<'_> {
         let value = node.scalar_at("value").unwrap_or_default();
         let value = self.text(&value, node.line);
         match (node.scalar_at("json"), node.scalar_at("regexp")) {
-            (Some(path), _) => step.expect.json.push((path, JsonRule::Text(value))),
+            (Some(path), _) => {
+                step.expect.json.push((bracketed(&path), JsonRule::Text(value)));
+            }
             (None, Some(pattern)) => step.expect.regex.push(Text::plain(pattern)),
             _ => self.draft.left_out.add(
                 node.line,
@@ -385,4 +387,30 @@ fn last_step(pieces: &mut [DraftPiece]) -> Option<&mut DraftStep> {
         DraftPiece::Step(step) => Some(step),
         DraftPiece::Block(block) => last_step(&mut block.parts),
     }
+}
+
+/// Writes indexes after dots, as in `$.items.0.id`, in brackets: the standard of JSONPath has only
+/// those.
+fn bracketed(path: &str) -> String {
+    if !path.starts_with('$') {
+        return path.to_owned();
+    }
+    let is_index = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let mut made = String::new();
+    let mut quoted = false;
+    for (place, part) in path.split('.').enumerate() {
+        let (index, rest) =
+            part.split_once('[').map_or((part, None), |(head, rest)| (head, Some(rest)));
+        match () {
+            () if !quoted && place > 0 && is_index(index) => {
+                made.push_str(&format!("[{index}]"));
+                made.extend(rest.map(|rest| format!("[{rest}")));
+            }
+            () if place > 0 => made.push_str(&format!(".{part}")),
+            () => made.push_str(part),
+        }
+        // a dot in a name in quotes does not separate
+        quoted ^= part.matches(['\'', '"']).count() % 2 == 1;
+    }
+    made
 }

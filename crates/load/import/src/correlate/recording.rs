@@ -43,7 +43,16 @@ enum SlotKind {
     Body,
 }
 
+/// Header fields whose values are credentials.
+const LOGINS: [&str; 2] = ["authorization", "proxy-authorization"];
+
 impl Slot {
+    /// Returns whether it has credentials.
+    pub(super) fn is_login(&self) -> bool {
+        let header = self.place.strip_prefix("header ").unwrap_or_default();
+        self.kind == SlotKind::Header && LOGINS.iter().any(|it| it.eq_ignore_ascii_case(header))
+    }
+
     /// Returns the last word of the description.
     pub(super) fn name(&self) -> String {
         let last = self.place.rsplit(['/', ' ']).next().unwrap_or_default();
@@ -185,6 +194,20 @@ impl RecordedExchange {
         (self.method.clone(), path.join("/"))
     }
 
+    /// Returns the names of the cookies of the request.
+    pub(super) fn cookies_sent(&self) -> impl Iterator<Item = &str> {
+        let fields = self.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        fields.flat_map(|(_, value)| value.split(';')).filter_map(cookie_name)
+    }
+
+    /// Returns the names of the cookies that the response sets.
+    pub(super) fn cookies_set(&self) -> impl Iterator<Item = &str> {
+        let fields = self.response_headers.iter();
+        let fields = fields.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+        // browsers join several fields by line ends
+        fields.flat_map(|(_, value)| value.lines()).filter_map(cookie_name)
+    }
+
     /// Returns the path and query as text.
     fn target(&self) -> &str {
         &self.url[url::Position::BeforePath..url::Position::AfterQuery]
@@ -232,8 +255,14 @@ impl RecordedExchange {
         slots
     }
 
-    /// Writes the request as a step, with these values replaced.
-    pub(super) fn write(&self, replaced: &[(Slot, Text)], step: &mut DraftStep) {
+    /// Writes the request as a step, with these values replaced. `keeps_logins`: with other
+    /// credentials as recorded.
+    pub(super) fn write(
+        &self,
+        replaced: &[(Slot, Text)],
+        keeps_logins: bool,
+        step: &mut DraftStep,
+    ) {
         let of = |kind: SlotKind| -> Vec<(std::ops::Range<usize>, Text)> {
             let all = replaced.iter().filter(|(slot, _)| slot.kind == kind);
             let mut all: Vec<_> =
@@ -250,9 +279,8 @@ impl RecordedExchange {
             let found = replaced.iter().find(|(slot, _)| slot.place == place);
             match found {
                 Some((_, text)) => step.headers.push((name.clone(), text.clone())),
-                // credentials that do not change are kept: they belong to a person
-                None if ["cookie", "authorization", "proxy-authorization"]
-                    .contains(&lower.as_str()) => {}
+                None if lower == "cookie" => {}
+                None if LOGINS.contains(&lower.as_str()) && !keeps_logins => {}
                 None if name.starts_with(':') || lower.starts_with("if-") => {}
                 None => step.headers.push((name.clone(), Text::plain(value))),
             }
@@ -261,6 +289,12 @@ impl RecordedExchange {
             step.body = Body::Text(replace_parts(body, &of(SlotKind::Body)));
         }
     }
+}
+
+/// Returns the name of `name=value; …`.
+fn cookie_name(text: &str) -> Option<&str> {
+    let (name, _) = text.split(';').next()?.split_once('=')?;
+    Some(name.trim()).filter(|name| !name.is_empty())
 }
 
 /// Appends the values of `a=b&c=d` to `slots`.

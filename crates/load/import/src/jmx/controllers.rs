@@ -1,7 +1,7 @@
 //! Controllers: blocks, loops, conditions.
 
 use super::conditions::condition;
-use super::elements::{Element, elements};
+use super::elements::{self, Element, elements};
 use super::scope::{JmxScope, is_config};
 use super::{DEPTH_MAX, DraftReader, LISTENERS};
 use crate::draft::*;
@@ -10,6 +10,10 @@ use crate::text::{Maker, Text};
 /// Number of rounds of a loop without an end.
 const ROUNDS_MAX: u32 = 100_000;
 const WHILE_MAX: u32 = 1_000;
+/// Maximum size of the controllers that replace modules, in bytes of the file.
+const MODULES_BYTES_MAX: usize = 64 << 20;
+/// Least size that a module counts for.
+const MODULE_BYTES_MIN: usize = 1 << 10;
 
 impl DraftReader<'_> {
     /// Converts the samplers and controllers of a tree.
@@ -115,19 +119,24 @@ impl DraftReader<'_> {
         depth: usize,
         pieces: &mut Vec<DraftPiece>,
     ) {
+        if element.kind() == "ModuleController" {
+            return self.module(element, outer, depth, pieces);
+        }
         let Some(tree) = element.tree else { return };
         let all = elements(tree);
         let scope = self.scope(&all, outer);
         let mut parts = self.parts(&all, &scope, depth + 1);
         if parts.is_empty() {
-            if matches!(element.kind(), "ModuleController" | "IncludeController") {
-                let why = "the element or file that it refers to is not read; import it separately";
+            if element.kind() == "IncludeController" {
+                let why = "the file that it refers to is not read; import it separately";
                 self.leave_out(element, why);
             }
             return;
         }
         match element.kind() {
-            "GenericController" | "RecordingController" => return pieces.append(&mut parts),
+            "GenericController" | "RecordingController" | "TestFragmentController" => {
+                return pieces.append(&mut parts);
+            }
             "CriticalSectionController" => {
                 let why = "critical sections are not supported; its steps run without a lock";
                 self.leave_out(element, why);
@@ -143,6 +152,38 @@ impl DraftReader<'_> {
         if let Some(guard) = self.guard(element, &mut parts) {
             pieces.push(DraftPiece::Block(DraftBlock { name: name.to_owned(), guard, parts }));
         }
+    }
+
+    /// Converts the controller that a module refers to, in place of the module.
+    fn module(
+        &mut self,
+        element: &Element<'_, '_>,
+        outer: &JmxScope,
+        depth: usize,
+        pieces: &mut Vec<DraftPiece>,
+    ) {
+        let names = element.items("ModuleController.node_path");
+        let names: Vec<&str> =
+            names.iter().map(|it| it.text().unwrap_or_default().trim()).collect();
+        // the path begins with the workbench, in which the plan was
+        let path = names.get(1..).unwrap_or_default();
+        let document = self.document;
+        let top = document.root_element().children().find(|node| node.has_tag_name("hashTree"));
+        let found = top.and_then(|top| elements::element_at(top, path));
+        let Some(target) = found.filter(|it| it.kind().ends_with("Controller")) else {
+            let why = "the controller that it refers to is not in the file";
+            return self.leave_out(element, why);
+        };
+        let id = target.node.range().start;
+        let size = target.tree.map_or(0, |tree| tree.range().len());
+        self.modules_bytes = self.modules_bytes.saturating_add(size.max(MODULE_BYTES_MIN));
+        if self.modules.contains(&id) || self.modules_bytes > MODULES_BYTES_MAX {
+            let why = "it refers to itself, or there are too many modules";
+            return self.leave_out(element, why);
+        }
+        self.modules.push(id);
+        self.controller(&target, outer, depth + 1, pieces);
+        self.modules.pop();
     }
 
     /// Returns when and how often the parts of a controller run; `None` for never.

@@ -11,6 +11,13 @@ pub(super) struct Element<'d, 'i> {
 
 /// Returns the enabled elements of a tree, in order.
 pub(super) fn elements<'d, 'i>(tree: Node<'d, 'i>) -> Vec<Element<'d, 'i>> {
+    let mut all = all_elements(tree);
+    all.retain(|element| element.node.attribute("enabled") != Some("false"));
+    all
+}
+
+/// Returns the elements of a tree, including disabled ones, in order.
+fn all_elements<'d, 'i>(tree: Node<'d, 'i>) -> Vec<Element<'d, 'i>> {
     let mut all: Vec<Element<'d, 'i>> = Vec::new();
     for node in tree.children().filter(Node::is_element) {
         if node.has_tag_name("hashTree") {
@@ -21,8 +28,18 @@ pub(super) fn elements<'d, 'i>(tree: Node<'d, 'i>) -> Vec<Element<'d, 'i>> {
             all.push(Element { node, tree: None });
         }
     }
-    all.retain(|element| element.node.attribute("enabled") != Some("false"));
     all
+}
+
+/// Returns the element at a path of names below a tree; it may be disabled, as elements that only
+/// modules use often are.
+pub(super) fn element_at<'d, 'i>(tree: Node<'d, 'i>, path: &[&str]) -> Option<Element<'d, 'i>> {
+    let (name, below) = path.split_first()?;
+    let mut named = all_elements(tree).into_iter().filter(|element| element.name() == *name);
+    match below {
+        [] => named.next(),
+        below => named.find_map(|element| element_at(element.tree?, below)),
+    }
 }
 
 impl<'d, 'i> Element<'d, 'i> {

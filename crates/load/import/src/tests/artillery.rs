@@ -93,3 +93,13 @@ fn one_phase_is_a_rate_and_json_is_read_too() {
     );
     assert!(imported.toml.contains("json = { \"$.a\" = \"b\" }"), "{}", imported.toml);
 }
+
+#[test]
+fn indexes_after_dots_become_brackets() {
+    let text = "config:\n  target: http://h:1\nscenarios:\n  - flow:\n      - get:\n          url: /\n          capture:\n            - json: $.result.0.name\n              as: first\n            - json: \"$['a.0'].items.12[3].0\"\n              as: second\n          match:\n            json: $.list.1\n            value: x\n";
+    let imported = plan_of(Format::Artillery, text);
+    for wanted in ["$.result[0].name", "$['a.0'].items[12][3][0]", "$.list[1]"] {
+        assert!(imported.toml.contains(wanted), "{wanted}\n{}", imported.toml);
+    }
+    assert!(imported.left_out.is_empty(), "{:?}", left_out(&imported));
+}

@@ -76,11 +76,49 @@ fn recordings_without_differences_make_a_plain_plan() {
     let same = recording("t", "1", "k", "c", "b");
     let found = correlate(&same, &same, None).unwrap();
     assert!(found.diff.is_empty() && found.imported.captures == 0, "{:?}", found.diff);
+    let left = super::left_out(&found.imported);
+    assert!(
+        left[0].contains("header Authorization of POST /orders: no response contains"),
+        "{left:?}"
+    );
     let why = correlate(&same, "{\"log\":{\"entries\":[]}}", None).unwrap_err().0;
     assert!(why.contains("the second recording: it has no request over HTTP"), "{why}");
     assert!(
         correlate("x", &same, None).unwrap_err().0.contains("the first recording: it is not a HAR")
     );
+}
+
+#[test]
+fn credentials_are_captured_even_if_both_recordings_have_the_same() {
+    let same = recording("secret-token", "1", "k", "c", "b");
+    for plan in [
+        correlate(&same, &same, None).unwrap().imported.toml,
+        crate::import_visit(&same).unwrap().toml,
+    ] {
+        check_plan(&plan);
+        for wanted in ["json = \"/a/token\"", "Authorization = \"Bearer {{Authorization}}\""] {
+            assert!(plan.contains(wanted), "{wanted}\n{plan}");
+        }
+    }
+    let unknown = same.replace("{\\\"a\\\":{\\\"token\\\":\\\"secret-token\\\"}}", "");
+    let plan = crate::import_visit(&unknown).unwrap().toml;
+    assert!(plan.contains("Authorization = \"Bearer secret-token\""), "{plan}");
+}
+
+#[test]
+fn cookies_that_no_response_sets_are_listed() {
+    let headers = r#"{"name":"Cookie","value":"old=1; sid=2"}"#;
+    let set = r#"{"name":"set-cookie","value":"sid=2; Path=/\nother=3"}"#;
+    let entry = |request: &str, response: &str| {
+        format!(
+            r#"{{"request":{{"method":"GET","url":"http://h/","headers":[{request}]}},"response":{{"headers":[{response}]}}}}"#
+        )
+    };
+    let all = [entry("", set), entry(headers, ""), entry(headers, "")].join(",");
+    let imported = crate::import_visit(&format!("{{\"log\":{{\"entries\":[{all}]}}}}")).unwrap();
+    let left = super::left_out(&imported);
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].contains("cookie old: no response of the recording sets it"), "{left:?}");
 }
 
 proptest! {

@@ -224,6 +224,46 @@ fn other_elements_are_listed() {
 }
 
 #[test]
+fn modules_are_replaced_by_their_controllers() {
+    let module = |path: &[&str]| {
+        let names: String = path.iter().map(|name| string("n", name)).collect();
+        format!(
+            "<ModuleController testname=\"m\"><collectionProp name=\"ModuleController.node_path\">\
+             {names}</collectionProp></ModuleController><hashTree/>"
+        )
+    };
+    let plan = |body: &str| {
+        format!(
+            "<jmeterTestPlan version=\"1.2\"><hashTree><TestPlan testname=\"t\"/><hashTree>\
+             <TestFragmentController testname=\"parts\" enabled=\"false\"/><hashTree>\
+             <LoopController testname=\"twice\">{}</LoopController><hashTree>{}<hashTree/></hashTree>\
+             <GenericController testname=\"itself\"/><hashTree>{}</hashTree>\
+             </hashTree><ThreadGroup testname=\"g\"/><hashTree>{body}</hashTree>\
+             </hashTree></hashTree></jmeterTestPlan>",
+            string("LoopController.loops", "2"),
+            sampler("log in"),
+            module(&["WorkBench", "t", "parts", "itself"]),
+        )
+    };
+    let imported = plan_of(Format::Jmeter, &plan(&module(&["WorkBench", "t", "parts", "twice"])));
+    assert!(
+        imported.toml.contains("log in") && imported.toml.contains("repeat"),
+        "{}",
+        imported.toml
+    );
+    assert!(!left_out(&imported).iter().any(|one| one.contains("ModuleController")));
+    for (path, why) in [
+        (vec!["WorkBench", "t", "parts", "other"], "is not in the file"),
+        (vec!["WorkBench", "t", "parts", "itself"], "it refers to itself"),
+        (vec![], "is not in the file"),
+    ] {
+        let body = module(&path) + &sampler("a") + "<hashTree/>";
+        let left = left_out(&plan_of(Format::Jmeter, &plan(&body)));
+        assert!(left.iter().any(|one| one.contains(why)), "{path:?}: {left:?}");
+    }
+}
+
+#[test]
 fn other_loads_become_stages() {
     let plugin = |tag: &str, properties: &str| {
         let text = format!(

@@ -95,10 +95,15 @@ impl HarReading {
                 return Ok(());
             }
         };
-        let headers = headers.into_iter().filter(|pair| !is_ours(&pair.name));
-        let headers = headers.map(|pair| (pair.name, pair.value)).collect();
+        let mut kept = Vec::new();
+        for pair in headers.into_iter().filter(|pair| !is_ours(&pair.name)) {
+            match can_be_sent(&pair) {
+                true => kept.push((pair.name, pair.value.trim_matches([' ', '\t']).to_owned())),
+                false => self.recording.leave_out("a header with an invalid name or value"),
+            }
+        }
         let at = entry.started_date_time.as_deref().and_then(instant);
-        self.recording.push(Recorded { at: Nanos::ZERO, method, url, headers, body })?;
+        self.recording.push(Recorded { at: Nanos::ZERO, method, url, headers: kept, body })?;
         self.times.push(at);
         Ok(())
     }
@@ -114,6 +119,15 @@ impl HarReading {
         self.recording.requests.sort_by_key(|request| request.at);
         self.recording
     }
+}
+
+/// Returns whether a header is valid in HTTP (RFC 9110 section 5).
+fn can_be_sent(header: &Pair) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let is_value = |byte: u8| byte == b'\t' || (byte >= b' ' && byte != 0x7f);
+    !header.name.is_empty()
+        && header.name.bytes().all(is_name)
+        && header.value.bytes().all(is_value)
 }
 
 fn instant(text: &str) -> Option<Nanos> {
@@ -252,6 +266,16 @@ mod tests {
             let recording = read_har(post(data).as_bytes()).unwrap();
             assert_eq!((recording.requests.len(), recording.left_out[why]), (0, 1));
         }
+    }
+
+    #[test]
+    fn headers_that_cannot_be_sent_are_left_out() {
+        let text = r#"{"log":{"entries":[{"request":{"method":"GET","url":"http://h/","headers":[
+            {"name":"Accept;q=1","value":"a"},{"name":"X-A","value":"b\r\nC: d"},{"name":"","value":"x"},
+            {"name":"X-Ok","value":" é\tß "}]}}]}}"#;
+        let recording = read_har(text.as_bytes()).unwrap();
+        assert_eq!(recording.requests[0].headers, [("X-Ok".to_owned(), "é\tß".to_owned())]);
+        assert_eq!(recording.left_out["a header with an invalid name or value"], 3);
     }
 
     #[test]
