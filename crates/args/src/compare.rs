@@ -64,6 +64,9 @@ pub struct CompareArgs {
     /// protocols are compared
     #[arg(value_name = "B")]
     after: Option<String>,
+    /// Arguments of a script; for one of k6, variables as NAME=VALUE
+    #[arg(last = true, value_name = "ARGUMENT")]
+    script_args: Vec<String>,
     #[command(flatten)]
     comparison: ComparisonArgs,
     #[command(flatten)]
@@ -307,7 +310,7 @@ impl CompareArgs {
             common.given.put("http", parse::name_of(version));
             common.given.keep_version(version);
             let (mut plan, mut results) =
-                common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;
+                common.into_plan(Some(self.before.as_str()), self.script_args.clone(), files)?;
             refuse_until_sure(&plan, EARLY)?;
             results.junit = junit;
             results.check()?;
@@ -404,7 +407,8 @@ impl CompareArgs {
         let mut common = self.common.clone();
         // its cases are the bounds, not objectives
         let junit = common.output.junit.take();
-        let (plan, mut outputs) = common.into_plan(Some(target), Vec::new(), files)?;
+        let (plan, mut outputs) =
+            common.into_plan(Some(target), self.script_args.clone(), files)?;
         refuse_until_sure(&plan, EARLY)?;
         outputs.junit = junit;
         outputs.check()?;
@@ -422,6 +426,7 @@ impl CompareArgs {
         let default = CompareArgs {
             before: self.before.clone(),
             after: self.after.clone(),
+            script_args: Vec::new(),
             comparison: ComparisonArgs {
                 fail_if: self.comparison.fail_if.clone(),
                 force: self.comparison.force,

@@ -22,7 +22,7 @@ use units::Nanos;
 /// All other options are those of run: see loadstone run --help.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
-    override_usage = "loadstone ramp [OPTIONS] URL|PLAN.toml\n       loadstone ramp [OPTIONS] LABEL=URL LABEL=URL ...",
+    override_usage = "loadstone ramp [OPTIONS] URL|PLAN.toml\n       loadstone ramp [OPTIONS] LABEL=URL LABEL=URL ...\n       loadstone ramp [OPTIONS] --script FILE URL [-- ARGUMENT...]",
     mut_arg("rate", |arg| arg.hide(true)),
     mut_arg("connections", |arg| arg.hide(true)),
     mut_arg("duration", |arg| arg.hide(true)),
@@ -50,6 +50,9 @@ pub struct RampArgs {
     /// URL or PLAN.toml, optionally as LABEL=URL; several are measured in turns
     #[arg(value_name = "[LABEL=]URL|PLAN.toml")]
     targets: Vec<String>,
+    /// Arguments of a script; for one of k6, variables as NAME=VALUE
+    #[arg(last = true, value_name = "ARGUMENT")]
+    script_args: Vec<String>,
     #[command(flatten)]
     steps: StepArgs,
     #[command(flatten)]
@@ -147,7 +150,7 @@ impl RampArgs {
         let mut outputs = None;
         for (label, target) in self.named()? {
             let (mut plan, results) =
-                self.one_run()?.into_plan(target.as_deref(), Vec::new(), files)?;
+                self.one_run()?.into_plan(target.as_deref(), self.script_args.clone(), files)?;
             refuse_until_sure(&plan, "a ramp measures each step for --hold; leave it out")?;
             let vary = self.vary(&plan)?;
             let course = self.course(&plan, vary.as_ref())?;

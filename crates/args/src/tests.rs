@@ -527,6 +527,26 @@ fn a_ramp_keeps_the_arrival_options() {
     assert_eq!((arrivals.burst, arrivals.from), (2, units::Rate(20.0 / 60.0)));
 }
 
+/// Scripts get their arguments in ramps and comparisons too.
+#[test]
+fn ramps_and_comparisons_pass_arguments_to_scripts() {
+    let argv = ["loadstone", "ramp", "shop.js", "--", "SITE=http://h/"];
+    let Command::Ramp(ramp) = Cli::try_parse_from(argv).unwrap().command else { unreachable!() };
+    let task = ramp.into_task(&files()).unwrap();
+    assert!(to_toml(&task.targets[0].plan, Secrets::Shown).contains("SITE=http://h/"));
+    let compared = |words: &[&str]| {
+        let argv = ["loadstone", "compare"].iter().chain(words);
+        let Command::Compare(compare) = Cli::try_parse_from(argv).unwrap().command else {
+            unreachable!()
+        };
+        compare.into_task(&files()).map_err(|error| error.to_string())
+    };
+    let script = ["http://a/", "http://b/", "--script", "shop.js", "--", "other"];
+    assert!(compared(&script).unwrap_err().contains("is not one of its scenarios"));
+    assert!(compared(&script[..5]).is_ok());
+    assert!(compared(&["last~1", "last", "--", "x"]).unwrap_err().contains("as they are"));
+}
+
 /// `--users` of a ramp takes no value, as people from other tools expect.
 #[test]
 fn a_ramp_refuses_a_load_in_place_of_a_url() {

@@ -277,8 +277,7 @@ fn choose(test: &Test, wanted: Option<&str>) -> Result<usize, String> {
         (None, 1) => Ok(0),
         (None, _) => Err(format!(
             "it has {} scenarios, and a journey is one of them: name it after --, as in loadstone \
-             run SCRIPT -- {} (for ramp and compare, write that plan with --print-plan), or run all \
-             of them by loadstone k6 run",
+             run SCRIPT -- {}, or run all of them by loadstone k6 run",
             names.len(),
             names[0]
         )),
