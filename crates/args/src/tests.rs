@@ -533,9 +533,10 @@ fn ramps_and_comparisons_pass_arguments_to_scripts() {
     let argv = ["loadstone", "ramp", "shop.js", "--", "SITE=http://h/"];
     let Command::Ramp(ramp) = Cli::try_parse_from(argv).unwrap().command else { unreachable!() };
     let task = ramp.into_task(&files()).unwrap();
-    assert!(to_toml(&task.targets[0].plan, Secrets::Shown).contains("SITE=http://h/"));
+    let script = &task.targets[0].plan.journeys.as_ref().unwrap().journeys[0].script;
+    assert!(format!("{script:?}").contains("SITE=http://h/"), "{script:?}");
     let compared = |words: &[&str]| {
-        let argv = ["loadstone", "compare"].iter().chain(words);
+        let argv = ["loadstone", "compare"].into_iter().chain(words.iter().copied());
         let Command::Compare(compare) = Cli::try_parse_from(argv).unwrap().command else {
             unreachable!()
         };
@@ -543,7 +544,6 @@ fn ramps_and_comparisons_pass_arguments_to_scripts() {
     };
     let script = ["http://a/", "http://b/", "--script", "shop.js", "--", "other"];
     assert!(compared(&script).unwrap_err().contains("is not one of its scenarios"));
-    assert!(compared(&script[..5]).is_ok());
     assert!(compared(&["last~1", "last", "--", "x"]).unwrap_err().contains("as they are"));
 }
 

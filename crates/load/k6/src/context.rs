@@ -6,12 +6,12 @@ use crate::metrics::{Store, row};
 use crate::pending::PendingWork;
 use crate::program::Program;
 use crate::socket::SocketState;
-use crate::vu::{SLICE_MAX, Suspension, VuAnswer, VuCall, VuFailure, VuRequest};
+use crate::vu::{SLICE_MAX, SLICE_MIN, Suspension, VuAnswer, VuCall, VuFailure, VuRequest};
 use corosensei::Yielder;
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use units::{Nanos, Purpose, Seed, Stream};
 use workload::Jar;
 
@@ -65,6 +65,10 @@ pub struct Context {
     suspension: Suspension,
     now: Cell<Nanos>,
     slice: Cell<Option<Instant>>,
+    /// Instant on the clock of the run at which the current task must have ended.
+    deadline: Cell<Nanos>,
+    /// Maximum time until the next request or pause.
+    slice_limit: Cell<Duration>,
     stop: RefCell<Option<VuFailure>>,
     stopping: Cell<bool>,
     too_long: Cell<bool>,
@@ -110,6 +114,8 @@ impl Context {
             suspension: Suspension::default(),
             now: Cell::new(Nanos::ZERO),
             slice: Cell::new(None),
+            deadline: Cell::new(Nanos::NEVER),
+            slice_limit: Cell::new(SLICE_MAX),
             stop: RefCell::new(None),
             stopping: Cell::new(false),
             too_long: Cell::new(false),
@@ -248,7 +254,15 @@ impl Context {
 impl Context {
     pub(crate) fn begin_slice(&self, now: Nanos) {
         self.now.set(now);
+        let left = Duration::from_nanos((self.deadline.get() - now).0).max(SLICE_MIN);
+        self.slice_limit.set(left.min(SLICE_MAX));
         self.slice.set(Some(Instant::now()));
+    }
+
+    /// Sets the instant at which the current task must have ended; a script that computes until
+    /// then is interrupted.
+    pub fn set_deadline(&self, at: Nanos) {
+        self.deadline.set(at);
     }
 
     pub(crate) fn begin_task(&self) {
@@ -277,9 +291,18 @@ impl Context {
         if self.stopping.get() {
             return true;
         }
-        let over = self.slice.get().is_some_and(|start| now - start > SLICE_MAX);
-        self.too_long.set(self.too_long.get() || over);
+        let limit = self.slice_limit.get();
+        let over = self.slice.get().is_some_and(|start| now - start > limit);
+        match over && limit < SLICE_MAX {
+            true => self.interrupt(),
+            false => self.too_long.set(self.too_long.get() || over),
+        }
         over
+    }
+
+    /// Returns the failure of a task that was stopped because it ran for too long.
+    pub(crate) fn overrun(&self) -> Option<VuFailure> {
+        self.too_long.get().then(|| VuFailure::Exception(self.explain(String::new())))
     }
 
     /// Adds the reason to an exception that one of our limits caused.
@@ -288,10 +311,13 @@ impl Context {
             let place =
                 text.lines().find(|line| line.trim_start().starts_with("at ")).unwrap_or("");
             let limit = SLICE_MAX.as_secs();
+            let place = match place.trim() {
+                "" => String::new(),
+                place => format!(" {place}"),
+            };
             return format!(
-                "the script ran for {limit} s without a request or a pause and was stopped \
-                 {}; is there an endless loop?",
-                place.trim()
+                "the script ran for {limit} s without a request or a pause and was stopped\
+                 {place}; is there an endless loop?"
             );
         }
         if text.contains("out of memory") {

@@ -405,6 +405,9 @@ impl Member {
         }
         self.pause_until(now);
         let Some(vu) = &mut self.vu else { return self.leave() };
+        if let GuideState::Iteration { until, .. } | GuideState::Stage { until, .. } = self.state {
+            vu.context().set_deadline(until);
+        }
         let request = vu.resume(answer, now);
         self.wait_for(test, request, now)
     }
@@ -566,11 +569,9 @@ impl Member {
         // an iteration that was interrupted or failed may have left streams
         self.cancel_streams();
         match self.state {
-            GuideState::Stage { teardown: false, until } => {
-                self.setup_done(test, outcome, until, now)
-            }
-            GuideState::Stage { teardown: true, until } => {
-                self.teardown_done(test, outcome, until, now);
+            GuideState::Stage { teardown: false, .. } => self.setup_done(test, outcome, now),
+            GuideState::Stage { teardown: true, .. } => {
+                self.teardown_done(test, outcome);
                 self.leave()
             }
             GuideState::Iteration { began, moved, .. } => {
@@ -615,7 +616,6 @@ impl Member {
         &mut self,
         test: &Test,
         outcome: Result<Option<String>, VuFailure>,
-        until: Nanos,
         now: Nanos,
     ) -> Drive {
         if let Some(vu) = &self.vu {
@@ -629,27 +629,23 @@ impl Member {
                 return Drive::Again;
             }
             Err(VuFailure::Abort(message)) => test.stop(StopReason::Aborted(message)),
-            Err(VuFailure::Interrupted) if now >= until => test.stop(StopReason::SetupTimeout),
+            Err(VuFailure::Interrupted) => test.stop(StopReason::SetupTimeout),
             Err(failure) => test.stop(StopReason::Setup(text_of(failure))),
         }
         self.vu = None;
         self.leave()
     }
 
-    fn teardown_done(
-        &mut self,
-        test: &Test,
-        outcome: Result<Option<String>, VuFailure>,
-        until: Nanos,
-        now: Nanos,
-    ) {
+    fn teardown_done(&mut self, test: &Test, outcome: Result<Option<String>, VuFailure>) {
         if let Some(vu) = &self.vu {
             vu.context().end_stage();
         }
         let failed = match outcome {
             Ok(_) => None,
-            Err(VuFailure::Interrupted) if now >= until => {
-                test.program.log("error", "", "teardown() execution timed out");
+            Err(VuFailure::Interrupted) => {
+                let limit = test.options().teardown_timeout.as_secs_f64();
+                let text = format!("teardown() execution timed out after {limit:.0} seconds");
+                test.program.log("error", "", text);
                 Some(exit::TEARDOWN_TIMEOUT)
             }
             Err(failure) => {

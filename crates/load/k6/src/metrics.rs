@@ -70,6 +70,8 @@ pub struct Registry {
     pub subs: Vec<SubMetric>,
     /// True if an output requires every value with its tags.
     pub keeps_points: bool,
+    /// True if the summary has a section for each scenario and group.
+    pub keeps_sections: bool,
 }
 
 macro_rules! built_in {
@@ -177,7 +179,7 @@ impl Registry {
 
     /// Returns whether values need their tags.
     pub fn wants_tags(&self) -> bool {
-        self.keeps_points || !self.subs.is_empty()
+        self.keeps_points || self.keeps_sections || !self.subs.is_empty()
     }
 }
 
@@ -387,6 +389,14 @@ pub struct CheckCount {
     pub fails: u64,
 }
 
+/// Adds the results of a check to those of the same name.
+pub(crate) fn add_check(checks: &mut Vec<CheckCount>, name: &str, passes: u64, fails: u64) {
+    match checks.iter_mut().find(|check| check.name == name) {
+        Some(check) => (check.passes, check.fails) = (check.passes + passes, check.fails + fails),
+        None => checks.push(CheckCount { name: name.to_owned(), passes, fails }),
+    }
+}
+
 /// Checks by path of their group, in the order of their first use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups(pub Vec<(String, Vec<CheckCount>)>);
@@ -402,13 +412,7 @@ impl Groups {
     }
 
     pub fn check(&mut self, path: &str, name: &str, passes: u64, fails: u64) {
-        let checks = self.visit(path);
-        match checks.iter_mut().find(|check| check.name == name) {
-            Some(check) => {
-                (check.passes, check.fails) = (check.passes + passes, check.fails + fails)
-            }
-            None => checks.push(CheckCount { name: name.to_owned(), passes, fails }),
-        }
+        add_check(self.visit(path), name, passes, fails);
     }
 
     fn merge(&mut self, other: &Groups) {
@@ -431,12 +435,101 @@ pub struct DataPoint {
     pub tags: Vec<(String, String)>,
 }
 
+/// Maximum number of scenarios and groups whose values are kept separately.
+pub const SECTIONS_MAX: usize = 1_000;
+
+/// Values of one scenario, or of one group in it.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// Name of the scenario; empty for the scenario `default`, as in k6.
+    pub scenario: String,
+    /// Path of the group; empty for the scenario itself.
+    pub group: String,
+    sinks: BTreeMap<usize, MetricSink>,
+    pub checks: Vec<CheckCount>,
+}
+
+impl Section {
+    pub fn sink(&self, metric: usize) -> Option<&MetricSink> {
+        self.sinks.get(&metric)
+    }
+
+    fn merge(&mut self, other: &Section) {
+        for (metric, sink) in &other.sinks {
+            match self.sinks.get_mut(metric) {
+                Some(mine) => mine.merge(sink),
+                None => drop(self.sinks.insert(*metric, sink.clone())),
+            }
+        }
+        for check in &other.checks {
+            add_check(&mut self.checks, &check.name, check.passes, check.fails);
+        }
+    }
+}
+
+/// Sections in the order of their first values.
+#[derive(Clone, Debug, Default)]
+pub struct Sections(pub Vec<Section>);
+
+impl Sections {
+    /// Returns a section, which is added unless there are too many.
+    fn at(&mut self, scenario: &str, group: &str) -> Option<&mut Section> {
+        let known = self.0.iter().position(|it| it.scenario == scenario && it.group == group);
+        if known.is_none() && self.0.len() >= SECTIONS_MAX {
+            return None;
+        }
+        let row = known.unwrap_or_else(|| {
+            let (scenario, group) = (scenario.to_owned(), group.to_owned());
+            self.0.push(Section { scenario, group, ..Section::default() });
+            self.0.len() - 1
+        });
+        self.0.get_mut(row)
+    }
+
+    /// Adds a value to the sections that its tags name.
+    fn add(
+        &mut self,
+        (metric, kind): (usize, MetricKind),
+        value: f64,
+        now: Nanos,
+        tags: &[(String, String)],
+    ) {
+        let tag = |name: &str| {
+            let found = tags.iter().find(|(known, _)| known == name);
+            found.map_or("", |(_, value)| value.as_str())
+        };
+        let scenario = Some(tag("scenario")).filter(|name| *name != "default").unwrap_or_default();
+        let group = tag("group");
+        let in_stage = group == "::setup" || group == "::teardown";
+        let of_scenario = (!scenario.is_empty()).then_some("");
+        let of_group = (!group.is_empty() && !in_stage).then_some(group);
+        for path in of_scenario.into_iter().chain(of_group) {
+            let Some(section) = self.at(scenario, path) else { continue };
+            section.sinks.entry(metric).or_insert_with(|| MetricSink::new(kind)).add(value, now);
+            if metric == row::CHECKS {
+                let passes = u64::from(value != 0.0);
+                add_check(&mut section.checks, tag("check"), passes, 1 - passes);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Sections) {
+        for section in &other.0 {
+            if let Some(mine) = self.at(&section.scenario, &section.group) {
+                mine.merge(section);
+            }
+        }
+    }
+}
+
 /// Values collected by one worker, or by all.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     pub sinks: Vec<Option<MetricSink>>,
     pub subs: Vec<Option<MetricSink>>,
     pub groups: Groups,
+    /// Values by scenario and group, if [`Registry::keeps_sections`] is set.
+    pub sections: Sections,
     pub points: Vec<DataPoint>,
 }
 
@@ -464,6 +557,9 @@ impl Store {
             }
             self.subs[row].get_or_insert_with(|| MetricSink::new(def.kind)).add(value, now);
         }
+        if registry.keeps_sections {
+            self.sections.add((metric, def.kind), value, now, tags);
+        }
         if registry.keeps_points {
             self.points.push(DataPoint { metric, at: now, value, tags: tags.to_vec() });
         }
@@ -485,6 +581,7 @@ impl Store {
         merge(&mut self.sinks, &other.sinks);
         merge(&mut self.subs, &other.subs);
         self.groups.merge(&other.groups);
+        self.sections.merge(&other.sections);
     }
 
     pub fn sink(&self, metric: usize) -> Option<&MetricSink> {

@@ -181,7 +181,7 @@ pub fn resolve(from: &str, name: &str) -> ModuleRef {
 
 impl ModuleRef {
     /// Returns the key by which the engine identifies the module.
-    fn key(&self) -> Option<String> {
+    pub(crate) fn key(&self) -> Option<String> {
         match self {
             ModuleRef::Native(name) => Some((*name).to_owned()),
             ModuleRef::Library(name) => Some(format!("jslib:{name}")),

@@ -18,6 +18,7 @@ const RANDOM_BYTES_MAX: f64 = 16.0 * 1024.0 * 1024.0;
 /// Modules that are loaded when a user first needs them.
 const LAZY: &[(&str, &str)] = &[
     ("html", include_str!("js/html.js")),
+    ("console", include_str!("js/console.js")),
     ("gjson", include_str!("js/gjson.js")),
     ("http_more", include_str!("js/http_more.js")),
     ("files", include_str!("js/files.js")),
@@ -127,6 +128,8 @@ fn state<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context
             p.log(level.unwrap_or("info"), "console", text);
         }),
     )?;
+    let p = program.clone();
+    native.set("warn", Func::from(move |text: String| p.log("warning", "", text)))?;
     test(native, program, context)
 }
 

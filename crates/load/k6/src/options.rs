@@ -23,6 +23,7 @@ pub struct Options {
     pub no_setup: bool,
     pub no_teardown: bool,
     pub setup_timeout: Nanos,
+    pub summary_timeout: Nanos,
     pub teardown_timeout: Nanos,
     pub max_redirects: u32,
     /// Maximum number of simultaneous requests of a batch, and of these to one host.
@@ -209,6 +210,7 @@ impl Layers {
             no_teardown: reader.flag("noTeardown"),
             setup_timeout: reader.span("setupTimeout", Nanos::from_secs(60)),
             teardown_timeout: reader.span("teardownTimeout", Nanos::from_secs(60)),
+            summary_timeout: reader.span("handleSummaryTimeout", Nanos::from_secs(120)),
             max_redirects: reader.count("maxRedirects").unwrap_or(10) as u32,
             batch: reader.at_once("batch", 20),
             batch_per_host: reader.at_once("batchPerHost", 6),

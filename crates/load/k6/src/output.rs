@@ -142,13 +142,16 @@ pub fn log_line(line: &LogLine, unix_ns: i128) -> String {
     let plain = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._/@^+".contains(c))
     };
-    let text = if plain(&line.text) { line.text.clone() } else { json!(line.text).to_string() };
+    let quoted = |text: &str| if plain(text) { text.to_owned() } else { json!(text).to_string() };
     let time = rfc3339(unix_ns - unix_ns.rem_euclid(1_000_000_000));
-    let source = match line.source {
-        "" => String::new(),
-        source => format!(" source={source}"),
-    };
-    format!("time=\"{time}\" level={} msg={text}{source}\n", line.level)
+    let mut made = format!("time=\"{time}\" level={}", line.level);
+    if !line.text.is_empty() {
+        made.push_str(&format!(" msg={}", quoted(&line.text)));
+    }
+    for (name, value) in &line.fields {
+        made.push_str(&format!(" {name}={}", quoted(value)));
+    }
+    made + "\n"
 }
 
 #[cfg(test)]
@@ -169,12 +172,16 @@ mod tests {
 
     #[test]
     fn a_log_line_is_quoted_where_needed() {
-        let line = |text: &str| LogLine { level: "info", text: text.to_owned(), source: "console" };
+        let line = |text: &str| LogLine {
+            fields: vec![("source", "console".to_owned())],
+            ..LogLine::new("info", text)
+        };
         let shown = log_line(&line("hello \"you\""), 0);
         assert_eq!(
             shown,
             "time=\"1970-01-01T00:00:00Z\" level=info msg=\"hello \\\"you\\\"\" source=console\n"
         );
         assert!(log_line(&line("hello"), 0).contains("msg=hello source"));
+        assert!(log_line(&line(""), 0).ends_with(" level=info source=console\n"));
     }
 }

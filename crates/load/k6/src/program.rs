@@ -15,8 +15,15 @@ pub type ReadFile = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
 pub struct LogLine {
     pub level: &'static str,
     pub text: String,
-    /// Source: `console` or `stacktrace`; empty for lines of the runner.
-    pub source: &'static str,
+    /// Names and values after the text, sorted by name. `source` is `console` or `stacktrace`.
+    pub fields: Vec<(&'static str, String)>,
+}
+
+impl LogLine {
+    /// Returns a line of the runner.
+    pub fn new(level: &'static str, text: impl Into<String>) -> LogLine {
+        LogLine { level, text: text.into(), fields: Vec::new() }
+    }
 }
 
 /// Arrays by name, with each element as JSON.
@@ -171,7 +178,11 @@ impl Program {
 
     fn read_text(&self, path: &str) -> Result<SourceText, String> {
         let bytes = (self.read)(path).map_err(|why| format!("cannot read {path}: {why}"))?;
-        let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let start = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + start.iter().filter(|byte| **byte == b'\n').count();
+            format!("{path}:{line}: the script is not UTF-8; save it in that encoding")
+        })?;
         let written: Arc<str> = text.into();
         let run = match path.ends_with(".ts") {
             true => {
@@ -251,6 +262,16 @@ impl Program {
         locked(&self.texts).values().flatten().map(|text| text.run.clone()).collect()
     }
 
+    /// Returns the script and the files that it has imported, by path.
+    pub(crate) fn modules_read(&self) -> Vec<(String, Arc<str>)> {
+        let texts = locked(&self.texts);
+        let read = texts.iter().filter_map(|(path, text)| {
+            let text = text.as_ref().ok()?;
+            Some((path.clone(), text.run.clone()))
+        });
+        read.collect()
+    }
+
     /// Returns the paths of files that were imported or opened, without the script itself.
     ///
     /// # Errors
@@ -272,10 +293,17 @@ impl Program {
         Ok(all)
     }
 
+    /// Adds a line with a source, or without one if it is empty.
     pub fn log(&self, level: &'static str, source: &'static str, text: impl Into<String>) {
+        let mut line = LogLine::new(level, text);
+        line.fields.extend((!source.is_empty()).then(|| ("source", source.to_owned())));
+        self.log_line(line);
+    }
+
+    pub fn log_line(&self, line: LogLine) {
         let mut lines = locked(&self.log);
         match lines.len() < LOG_LINES_MAX {
-            true => lines.push(LogLine { level, text: text.into(), source }),
+            true => lines.push(line),
             false => drop(self.lines_dropped.fetch_add(1, Ordering::Relaxed)),
         }
         self.has_lines.store(true, Ordering::Release);
@@ -291,11 +319,10 @@ impl Program {
         let mut taken = std::mem::take(&mut *lines);
         match self.lines_dropped.swap(0, Ordering::Relaxed) {
             0 => {}
-            count => taken.push(LogLine {
-                level: "warning",
-                text: format!("{count} further lines are not shown; log fewer lines"),
-                source: "",
-            }),
+            count => taken.push(LogLine::new(
+                "warning",
+                format!("{count} further lines are not shown; log fewer lines"),
+            )),
         }
         taken
     }

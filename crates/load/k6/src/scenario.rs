@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::Nanos;
 
 /// A linear change to `target` over `duration`.
@@ -283,6 +283,8 @@ pub struct ScenarioProgress {
     /// Number of iterations started, for numbering.
     begun: AtomicU64,
     pub dropped: AtomicU64,
+    /// True after the warning that users are missing.
+    pub has_warned: AtomicBool,
     /// Number of started users beyond those allocated.
     extra: AtomicU64,
 }
@@ -318,6 +320,7 @@ impl ScenarioProgress {
             claimed: zero(),
             begun: zero(),
             dropped: zero(),
+            has_warned: AtomicBool::new(false),
             extra: zero(),
         }
     }

@@ -1,6 +1,8 @@
 //! The end of a test: the text that k6 prints, the data of `handleSummary`, and the exports.
 
-use crate::metrics::{CUSTOM_FROM, Contains, Groups, MetricKind, MetricSink, Registry, Store, row};
+use crate::metrics::{
+    CheckCount, Contains, Groups, MetricKind, MetricSink, Registry, Section, Store, add_check, row,
+};
 use crate::test::Test;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -125,6 +127,9 @@ impl TestSummary<'_> {
         out.push_str("  █ TOTAL RESULTS \n\n");
         self.checks(&mut out);
         self.metrics(&mut out);
+        if self.full {
+            self.sections(&mut out);
+        }
         out.push('\n');
         out
     }
@@ -178,8 +183,30 @@ impl TestSummary<'_> {
     fn checks(&self, out: &mut String) {
         let judged = self.test.options().thresholds.iter().any(|it| it.metric == "checks");
         let empty = judged.then(|| empty_sink(MetricKind::Rate));
-        let sink = self.all.sink(row::CHECKS).or(empty);
-        let Some(MetricSink::Rate { passes, total }) = sink else { return };
+        if let Some(sink) = self.all.sink(row::CHECKS).or(empty) {
+            self.check_block(out, 1, sink, &self.merged_checks());
+        }
+    }
+
+    /// Returns all checks; those of one name are one check, as in k6.
+    fn merged_checks(&self) -> Vec<CheckCount> {
+        let mut merged = Vec::new();
+        for check in self.all.groups.0.iter().flat_map(|(_, checks)| checks) {
+            add_check(&mut merged, &check.name, check.passes, check.fails);
+        }
+        merged
+    }
+
+    /// Writes the counts of checks, and a line for each; `level`: levels of indentation.
+    fn check_block(
+        &self,
+        out: &mut String,
+        level: usize,
+        sink: &MetricSink,
+        checks: &[CheckCount],
+    ) {
+        let MetricSink::Rate { passes, total } = sink else { return };
+        let indent = "  ".repeat(level + 1);
         let fails = total - passes;
         let share = |part: u64| {
             [percent(part as f64 / (*total).max(1) as f64), format!("{part} out of {total}")]
@@ -192,52 +219,126 @@ impl TestSummary<'_> {
         ];
         let width = lines.iter().map(|(_, [first, _])| first.chars().count()).max().unwrap_or(0);
         for (name, [first, second]) in lines {
-            out.push_str(&format!("    {name:.<19}: {first:<width$} {second}\n"));
+            out.push_str(&format!("{indent}{name:.<19}: {first:<width$} {second}\n"));
         }
         out.push('\n');
-        for (_, checks) in &self.all.groups.0 {
-            for check in checks {
-                out.push_str(&check_lines(&check.name, check.passes, check.fails));
-            }
+        for check in checks {
+            out.push_str(&check_lines(level, check));
         }
         out.push('\n');
     }
 
     fn metrics(&self, out: &mut String) {
-        let rows = self.rows();
+        self.metric_block(out, 1, self.rows());
+    }
+
+    /// Writes the metrics under the headings of their kinds.
+    fn metric_block(&self, out: &mut String, level: usize, rows: Vec<SummaryRow<'_>>) {
         let shown = |row: &&SummaryRow<'_>| {
-            row.metric != row::CHECKS
+            !matches!(row.metric, row::CHECKS | row::GROUP_DURATION)
                 && (self.full || row.metric >= row::DATA_SENT || COMPACT.contains(&row.metric))
         };
         let rows: Vec<&SummaryRow<'_>> = rows.iter().filter(shown).collect();
         let table = SummaryTable::of(&rows, self);
-        let part = |name: &str, belongs: &dyn Fn(usize) -> bool| {
-            let lines: String = rows
-                .iter()
-                .zip(&table.lines)
-                .filter(|(row, _)| belongs(row.metric))
-                .map(|(_, line)| format!("    {line}\n"))
-                .collect();
-            if lines.is_empty() { lines } else { format!("    {name}\n{lines}\n") }
-        };
-        let data = [row::DATA_SENT, row::DATA_RECEIVED];
-        out.push_str(&part("CUSTOM", &|metric| metric >= CUSTOM_FROM));
-        out.push_str(&part("HTTP", &|metric| (row::HTTP_REQS..row::DATA_SENT).contains(&metric)));
-        out.push_str(&part("EXECUTION", &|metric| metric < row::HTTP_REQS));
-        out.push_str(&part("NETWORK", &|metric| data.contains(&metric)));
-        out.push_str(&part("GRPC", &|metric| (row::GRPC_DURATION..CUSTOM_FROM).contains(&metric)));
-        out.push_str(&part("WEBSOCKET", &|metric| {
-            (row::WS_CONNECTING..row::GRPC_DURATION).contains(&metric)
-        }));
+        let indent = "  ".repeat(level + 1);
+        for heading in ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "GRPC", "WEBSOCKET"] {
+            let belongs = rows.iter().zip(&table.lines);
+            let belongs = belongs.filter(|(row, _)| heading_of(&row.name) == heading);
+            let lines: String = belongs.map(|(_, line)| format!("{indent}{line}\n")).collect();
+            if !lines.is_empty() {
+                out.push_str(&format!("{indent}{heading}\n{lines}\n"));
+            }
+        }
     }
 }
 
-fn check_lines(name: &str, passes: u64, fails: u64) -> String {
-    if fails == 0 {
-        return format!("    ✓ {name}\n");
+/// The sections of a full text: groups, and scenarios with their groups.
+impl TestSummary<'_> {
+    fn sections(&self, out: &mut String) {
+        for name in self.groups_in("", "") {
+            out.push_str(&format!("\n  █ GROUP: {name} \n\n"));
+            self.section(out, 1, "", &format!("::{name}"));
+        }
+        let mut scenarios: Vec<&str> =
+            self.all.sections.0.iter().map(|it| it.scenario.as_str()).collect();
+        scenarios.sort_unstable();
+        scenarios.dedup();
+        for name in scenarios.into_iter().filter(|name| !name.is_empty()) {
+            out.push_str(&format!("\n  █ SCENARIO: {name} \n\n"));
+            self.section(out, 1, name, "");
+        }
+    }
+
+    /// Writes the values of a scenario or group, and then its groups.
+    fn section(&self, out: &mut String, level: usize, scenario: &str, group: &str) {
+        let mut all = self.all.sections.0.iter();
+        if let Some(section) = all.find(|it| it.scenario == scenario && it.group == group) {
+            if let Some(sink) = section.sink(row::CHECKS) {
+                self.check_block(out, level, sink, &section.checks);
+            }
+            self.metric_block(out, level, self.section_rows(section));
+        }
+        for name in self.groups_in(scenario, group) {
+            out.push_str(&format!("{}↳ GROUP: {name} \n\n", "  ".repeat(level + 1)));
+            self.section(out, level + 1, scenario, &format!("{group}::{name}"));
+        }
+    }
+
+    /// Returns the names of the groups directly below a group of a scenario, in the order of their
+    /// first values.
+    fn groups_in(&self, scenario: &str, group: &str) -> Vec<&str> {
+        let mut names = Vec::new();
+        for section in self.all.sections.0.iter().filter(|it| it.scenario == scenario) {
+            let below = section.group.strip_prefix(group).and_then(|it| it.strip_prefix("::"));
+            let name = below.and_then(|it| it.split("::").next());
+            if let Some(name) = name.filter(|name| !names.contains(name)) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Returns the metrics of a section, by name.
+    fn section_rows<'a>(&'a self, section: &'a Section) -> Vec<SummaryRow<'a>> {
+        let defs = self.registry().defs.iter().enumerate();
+        let mut rows: Vec<SummaryRow<'a>> = defs
+            .filter_map(|(metric, def)| {
+                let (kind, contains) = (def.kind, def.contains);
+                let sink = section.sink(metric)?;
+                Some(SummaryRow { name: def.name.clone(), kind, contains, sink, metric })
+            })
+            .collect();
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        rows
+    }
+}
+
+/// Returns the heading of a metric by its name, as k6 chooses it.
+fn heading_of(name: &str) -> &'static str {
+    const HTTP: [&str; 2] = ["http_reqs", "http_req_"];
+    const EXECUTION: [&str; 4] = ["vus", "iterations", "iteration_duration", "dropped_iterations"];
+    const NETWORK: [&str; 2] = ["data_sent", "data_received"];
+    let is_of = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    match () {
+        () if is_of(&HTTP) => "HTTP",
+        () if is_of(&EXECUTION) => "EXECUTION",
+        () if is_of(&NETWORK) => "NETWORK",
+        () if is_of(&["grpc_"]) => "GRPC",
+        () if is_of(&["ws_"]) => "WEBSOCKET",
+        () => "CUSTOM",
+    }
+}
+
+fn check_lines(level: usize, check: &CheckCount) -> String {
+    let CheckCount { name, passes, fails } = check;
+    let indent = "  ".repeat(level + 1);
+    if *fails == 0 {
+        return format!("{indent}✓ {name}\n");
     }
     let percent = 100 * passes / (passes + fails).max(1);
-    format!("    ✗ {name}\n      ↳  {percent}% — ✓ {passes} / ✗ {fails}\n")
+    // k6 indents the second line of a check by twice its level
+    let inner = "  ".repeat(2 * level + 1);
+    format!("{indent}✗ {name}\n{inner}↳  {percent}% — ✓ {passes} / ✗ {fails}\n")
 }
 
 /// Lines of metrics with aligned columns.
@@ -506,8 +607,9 @@ impl TestSummary<'_> {
             };
             json!({"name": row.name, "type": row.kind.id(), "contains": row.contains.id(), "values": values})
         }).collect();
-        let checks = self.all.groups.0.iter().flat_map(|(_, checks)| checks);
-        let checks: Vec<Value> = checks
+        let checks: Vec<Value> = self
+            .merged_checks()
+            .iter()
             .map(|it| json!({"name": it.name, "passes": it.passes, "fails": it.fails}))
             .collect();
         json!({

@@ -4,7 +4,7 @@ use crate::context::{Context, ScenarioFacts};
 use crate::metrics::{MetricKind, MetricSink, Store};
 use crate::modules::{ModuleRef, resolve};
 use crate::options::{Findings, Layers, Options};
-use crate::program::Program;
+use crate::program::{LogLine, Program};
 use crate::scan;
 use crate::scenario::{Roster, ScenarioProgress};
 use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
@@ -39,11 +39,18 @@ pub struct LoadError {
     pub code: u8,
 }
 
+/// File of `--config`.
+#[derive(Clone, Debug)]
+pub struct ConfigFile {
+    pub name: String,
+    pub text: String,
+    pub json: Value,
+}
+
 /// Options given outside the script.
 #[derive(Clone, Debug, Default)]
 pub struct OuterOptions {
-    /// File name and content of `--config`.
-    pub config: Option<(String, Value)>,
+    pub config: Option<ConfigFile>,
     pub environment: Option<Value>,
     pub flags: Option<Value>,
 }
@@ -53,11 +60,20 @@ const ENVIRONMENT: &str = "environment";
 const FLAGS: &str = "flags";
 
 impl OuterOptions {
-    /// Returns whether a finding is about an option given outside of the script.
-    fn is_place_of(&self, finding: &str) -> bool {
-        let config = self.config.as_ref().map(|(name, _)| name.as_str());
-        let mut places = [ENVIRONMENT, FLAGS].into_iter().chain(config);
-        places.any(|place| finding.strip_prefix(place).is_some_and(|rest| rest.starts_with(": ")))
+    /// Returns a finding about an option given outside of the script, with its line if it is in
+    /// the file; `None` for other findings.
+    fn placed(&self, finding: &str) -> Option<String> {
+        let after = |place: &str| finding.strip_prefix(place)?.strip_prefix(": ");
+        let config = self.config.as_ref();
+        let in_config = config.and_then(|file| Some((file, after(&file.name)?)));
+        if let Some((file, rest)) = in_config {
+            return Some(match line_of_finding(&file.text, rest) {
+                Some(line) => format!("{}:{line}: {rest}", file.name),
+                None => finding.to_owned(),
+            });
+        }
+        let is_outside = [ENVIRONMENT, FLAGS].into_iter().any(|place| after(place).is_some());
+        is_outside.then(|| finding.to_owned())
     }
 }
 
@@ -117,7 +133,8 @@ impl Test {
         let context = Context::new(program.clone(), store, 0, seed);
         let (vu, exported, exports) = Vu::new(&program, context).map_err(|failure| {
             let text = match failure {
-                VuFailure::Exception(text) | VuFailure::Abort(text) => text,
+                VuFailure::Exception(text) => with_import_line(&program, text),
+                VuFailure::Abort(text) => text,
                 VuFailure::Interrupted => "the init context was interrupted".to_owned(),
             };
             LoadError { text, code: exit::EXCEPTION }
@@ -137,9 +154,8 @@ impl Test {
         check(&program, &options, &exports, &mut findings);
         let text = program.text(&program.entry).unwrap_or_default();
         let lined = |list: Vec<String>| -> Vec<String> {
-            let line = |it: String| match outer.is_place_of(&it) {
-                true => it,
-                false => with_line(&program.entry, &text, it),
+            let line = |it: String| {
+                outer.placed(&it).unwrap_or_else(|| with_line(&program.entry, &text, it))
             };
             list.into_iter().map(line).collect()
         };
@@ -238,6 +254,12 @@ impl Test {
         self.program.registry().keeps_points = true;
     }
 
+    /// Keeps the values of each scenario and group, for a full summary. Must be called before the
+    /// test begins.
+    pub fn keep_sections(&self) {
+        self.program.registry().keeps_sections = true;
+    }
+
     /// Returns the values with tags since the previous call.
     pub fn take_points(&self) -> Vec<crate::metrics::DataPoint> {
         let mut all = Vec::new();
@@ -301,6 +323,24 @@ impl Test {
         self.present.load(Ordering::Acquire) == 0
     }
 
+    /// Warns, once per scenario, that iterations were dropped because it has too few users.
+    pub fn warn_of_missing_users(&self, progress: &ScenarioProgress) {
+        if progress.has_warned.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let scenario = &progress.scenario;
+        let users = scenario.executor.users();
+        let text =
+            format!("Insufficient VUs, reached {users} active VUs and cannot initialize more");
+        self.program.log_line(LogLine {
+            fields: vec![
+                ("executor", scenario.executor.id().to_owned()),
+                ("scenario", scenario.name.clone()),
+            ],
+            ..LogLine::new("warning", text)
+        });
+    }
+
     /// Returns the last instant of the test.
     pub fn end(&self) -> Nanos {
         Nanos(self.last.load(Ordering::Relaxed)).max(self.origin())
@@ -344,7 +384,15 @@ impl Test {
             iteration: 0,
             wants_result: true,
         };
+        let limit = self.options().summary_timeout;
+        vu.context().set_deadline(self.end() + limit);
         let mut request = vu.resume(VuAnswer::Run(task), self.end());
+        if matches!(request, VuRequest::Finished(Err(VuFailure::Interrupted))) {
+            return Err(format!(
+                "it took longer than {}; handleSummaryTimeout sets the limit",
+                crate::duration::show(limit)
+            ));
+        }
         // the network is no longer available
         while !matches!(request, VuRequest::Finished(_) | VuRequest::Ready { .. }) {
             request = vu.resume(VuAnswer::Interrupt, self.end());
@@ -486,8 +534,8 @@ fn refused_imports(program: &Program) -> Vec<String> {
 /// Merges the layers of options.
 fn consolidate(exported: Option<&Value>, outer: &OuterOptions, findings: &mut Findings) -> Options {
     let mut layers = Layers::default();
-    if let Some((name, config)) = &outer.config {
-        layers.apply(config, name, findings);
+    if let Some(file) = &outer.config {
+        layers.apply(&file.json, &file.name, findings);
     }
     if let Some(exported) = exported {
         layers.apply(exported, "options", findings);
@@ -553,10 +601,32 @@ fn check(
 
 /// Adds file and line to a finding that names an option in quotes.
 fn with_line(file: &str, text: &str, finding: String) -> String {
-    let mut names = finding.split('"').skip(1).step_by(2);
-    let line = names.find_map(|name| scan::line_of_key(text, name));
-    match line {
+    match line_of_finding(text, &finding) {
         Some(line) => format!("{file}:{line}: {finding}"),
         None => finding,
     }
+}
+
+/// Returns the line of the first option that a finding names in quotes.
+fn line_of_finding(text: &str, finding: &str) -> Option<usize> {
+    let mut names = finding.split('"').skip(1).step_by(2);
+    names.find_map(|name| scan::line_of_key(text, name))
+}
+
+/// Adds file and line to the message of the JavaScript engine that a module lacks an export.
+fn with_import_line(program: &Program, message: String) -> String {
+    let named = || {
+        let (_, rest) = message.split_once("Could not find export '")?;
+        let (export, rest) = rest.split_once("' in module '")?;
+        let (module, _) = rest.rsplit_once('\'')?;
+        program.modules_read().into_iter().find_map(|(path, text)| {
+            let mut imports = scan::imports(&text).into_iter();
+            let import = imports.find(|import| {
+                text.contains(export)
+                    && resolve(&path, &import.name).key().as_deref() == Some(module)
+            })?;
+            Some(format!("{path}:{}: \"{}\" has no export \"{export}\"", import.line, import.name))
+        })
+    };
+    named().unwrap_or(message)
 }

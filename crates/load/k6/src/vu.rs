@@ -25,6 +25,8 @@ const STACK_MARGIN: usize = 16 << 10;
 pub const MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Maximum time that a script may run without a request or a pause.
 pub const SLICE_MAX: Duration = Duration::from_secs(10);
+/// Time that a script may always run without a request or a pause, even after its deadline.
+pub const SLICE_MIN: Duration = Duration::from_millis(500);
 
 /// Event that a user waits for.
 #[derive(Debug)]
@@ -396,7 +398,7 @@ fn run<'js>(
 fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Result<(), VuFailure> {
     loop {
         while ctx.execute_pending_job() {}
-        if let Some(failure) = context.take_stop() {
+        if let Some(failure) = context.take_stop().or_else(|| context.overrun()) {
             return Err(failure);
         }
         let turn = host.get::<_, Function<'js>>("turn").and_then(|turn| turn.call(()));

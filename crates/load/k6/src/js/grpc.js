@@ -147,11 +147,11 @@ class Stream {
   on(event, handler) {
     if (typeof handler !== 'function') throw new TypeError(`handler for "${event}" event isn't a callable function`);
     if (EVENTS.includes(event)) this._listeners[event].push(handler);
-    else n.log('warning', `can't register ${event} event handler: unknown GRPC stream's event type`);
+    else n.warn(`can't register ${event} event handler: unknown GRPC stream's event type`);
   }
   write(message) {
     if (!this._open) return;
-    if (message === undefined || message === null) { n.log('warning', "can't send empty message"); return; }
+    if (message === undefined || message === null) { n.warn("can't send empty message"); return; }
     n.grpcWrite(this._key, JSON.stringify(message, numbers));
     // a method that takes one message has all of them
     if (!this._spec.known.clientStream) this.end();
@@ -169,7 +169,7 @@ class Stream {
     if (raw.status === undefined) return;
     this._open = false;
     if (raw.status !== 0) {
-      if (this._listeners.error.length === 0) n.log('warning', `no handlers for error registered, but an error happened: ${raw.text}`);
+      if (this._listeners.error.length === 0) n.warn(`no handlers for error registered, but an error happened: ${raw.text}`);
       this._fire('error', problem(raw));
     }
     this._fire('end', {});

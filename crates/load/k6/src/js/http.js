@@ -206,17 +206,29 @@ const perform = (ready) => responseOf(n.http(ready), ready);
 function responseOf(raw, ready) {
   if (raw.error !== '' && raw.status === 0) {
     if (ready.throws) throw new Error(raw.error);
-    if (n.simultaneous()) n.log('warning', `Request Failed: ${raw.method} ${raw.url}: ${raw.error}`);
+    if (n.simultaneous()) n.warn(`Request Failed: ${raw.method} ${raw.url}: ${raw.error}`);
   }
   return new Response(raw, ready);
 }
-function request(method, target, body, params) {
+// Like k6, a request with invalid parameters fails without ending the iteration, unless `throw` is set.
+function prepared(method, target, body, params) {
   inside('http requests');
-  return perform(prepare(String(method).toUpperCase(), target, body, params));
+  try {
+    return prepare(String(method).toUpperCase(), target, body, params);
+  } catch (error) {
+    if (n.throws() || !n.simultaneous()) throw error;
+    n.warn(`Request Failed: ${method} ${target}: ${error.message}`);
+    const timings = { duration: 0, blocked: 0, looking_up: 0, connecting: 0, tls_handshaking: 0, sending: 0, waiting: 0, receiving: 0 };
+    return new Response({ remote_ip: '', remote_port: 0, url: '', status: 0, status_text: '', proto: '', body: null, timings, tls_version: '', tls_cipher_suite: '', error: error.message, error_code: 0, headers: [], cookies: '[]', sent: [], method: '' }, {});
+  }
+}
+function request(method, target, body, params) {
+  const ready = prepared(method, target, body, params);
+  return ready instanceof Response ? ready : perform(ready);
 }
 async function asyncRequest(method, target, body, params) {
-  inside('http requests');
-  const ready = prepare(String(method).toUpperCase(), target, body, params);
+  const ready = prepared(method, target, body, params);
+  if (ready instanceof Response) return ready;
   if (!n.simultaneous()) return perform(ready);
   return responseOf(await k6.ended(n.httpBegin(ready)), ready);
 }

@@ -19,7 +19,13 @@ function text(value) {
   }
   return String(value);
 }
-const log = (level) => (...args) => n.log(level, args.map(text).join(' '));
+function shown(value) {
+  if (value === null || typeof value !== 'object') return typeof value === 'symbol' ? value.description || '' : text(value);
+  if (value instanceof Error) return String(value);
+  if (!api.inspect) n.builtIn('console')(host);
+  return api.inspect(value, []);
+}
+const log = (level) => (...args) => n.log(level, args.map(shown).join(' '));
 globalThis.console = { log: log('info'), info: log('info'), warn: log('warning'), error: log('error'), debug: log('debug'), trace: log('debug') };
 
 function flat(tags) {
@@ -122,7 +128,7 @@ function metricClass(kind) {
       if (Number.isNaN(number)) {
         const message = `'${text(value)}' is an invalid value for metric '${this.name}', a number or a boolean value is expected`;
         if (n.throws()) throw new Error(message);
-        n.log('warning', message);
+        n.warn(message);
         return false;
       }
       n.add(this.id, kind === 'rate' ? (number !== 0 ? 1 : 0) : number, flat(tags));

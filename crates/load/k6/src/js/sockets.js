@@ -89,7 +89,7 @@ function connect(address, params, setup) {
       socket.over = true;
       socket.fault(opened.error);
       if (ready.throws) throw new Error(opened.error);
-      n.log('warning', `Attempt to establish a WebSocket connection failed: ${opened.error}`);
+      n.warn(`Attempt to establish a WebSocket connection failed: ${opened.error}`);
       return response(String(address), opened);
     }
     if (!socket.over) socket.fire('open');

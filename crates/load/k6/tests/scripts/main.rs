@@ -4,13 +4,14 @@
 
 mod libraries;
 mod options;
+mod reporting;
 mod streams;
 #[path = "../support/mod.rs"]
 mod support;
 mod webcrypto;
 
 use k6::program::Program;
-use k6::test::{LoadError, OuterOptions, Test};
+use k6::test::{ConfigFile, LoadError, OuterOptions, Test};
 use sample::FailureClass;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -394,6 +395,14 @@ fn everything_that_is_wrong_is_listed_with_its_line() {
     let (_, text) =
         refused(&[("/t/a.js", "const a = [];\nfor (;;) { a.push(new Array(100000).fill(1.5)); }")]);
     assert!(text.contains("out of memory") && text.contains("256 MiB"), "{text}");
+    let (code, text) = refused(&[
+        (
+            "/t/a.js",
+            "import http from 'k6/http';\nimport { a, b } from './b.js';\nexport default function () { b(); }",
+        ),
+        ("/t/b.js", "export const a = 1;"),
+    ]);
+    assert_eq!((code, text.as_str()), (107, "/t/a.js:2: \"./b.js\" has no export \"b\""));
     let (_, text) = refused(&[("/t/a.js", "function f() { f(); }\nf();")]);
     assert!(text.contains("/t/a.js:1"), "{text}");
 }
@@ -401,7 +410,11 @@ fn everything_that_is_wrong_is_listed_with_its_line() {
 #[test]
 fn unknown_options_are_warned_about_and_layers_override() {
     let outer = OuterOptions {
-        config: Some(("c.json".to_owned(), json!({"vus": 9, "tags": {"a": "b"}}))),
+        config: Some(ConfigFile {
+            name: "c.json".to_owned(),
+            text: String::new(),
+            json: json!({"vus": 9, "tags": {"a": "b"}}),
+        }),
         environment: Some(json!({"iterations": 5})),
         flags: Some(json!({"vus": 2})),
     };
@@ -766,7 +779,7 @@ fn grpc_calls_are_made_and_counted() {
             "invalid grpc.connect() parameters: unknown connect param: \"plain\"",
             "invalid authority \"a\\nb\"; write it like host:port",
             "rpc error: code = NOT_FOUND desc = no such",
-            "{\"total\":3,\"note\":\"\"} [\"application/grpc\"] {\"t\":[\"1\"]} 5",
+            "{\"total\":3,\"note\":\"\"} [ \"application/grpc\" ] {\"t\":[\"1\"]} 5",
             "5 {\"code\":5,\"message\":\"no such\",\"details\":[]} {\"total\":0,\"note\":\"\"}",
             "method \"/shop.Cart/Ad\" not found in file descriptors",
             "unable to serialise request object to protocol buffer: it does not fit shop.Item: \

@@ -3,7 +3,7 @@
 use crate::support::run_from;
 use crate::{answer, load, ran};
 use k6::program::Program;
-use k6::test::{OuterOptions, Test};
+use k6::test::{ConfigFile, OuterOptions, Test};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -122,16 +122,19 @@ fn ignored_options_are_named_with_their_lines() {
                 iterashuns: 4,\n};\nexport default function () {}";
     let read = |_: &str| Ok(text.as_bytes().to_vec());
     let program = Program::new("a.js", BTreeMap::new(), Box::new(read));
-    let config = serde_json::json!({ "cloud": {}, "odd": 1 });
-    let outer =
-        OuterOptions { config: Some(("c.json".to_owned(), config)), ..OuterOptions::default() };
+    let config = ConfigFile {
+        name: "c.json".to_owned(),
+        text: "{\n  \"cloud\": {},\n  \"odd\": 1\n}".to_owned(),
+        json: serde_json::json!({ "cloud": {}, "odd": 1 }),
+    };
+    let outer = OuterOptions { config: Some(config), ..OuterOptions::default() };
     let test = Test::load(program, &outer, 1).map_err(|error| error.text).unwrap();
     let cloud = "is ignored: it configures runs in Grafana Cloud, and this test runs here";
     assert_eq!(
         test.warnings,
         [
-            format!("c.json: option \"cloud\" {cloud}"),
-            "c.json: unknown option \"odd\"".to_owned(),
+            format!("c.json:2: option \"cloud\" {cloud}"),
+            "c.json:3: unknown option \"odd\"".to_owned(),
             format!("a.js:3: options: option \"cloud\" {cloud}"),
             format!("a.js:4: options: option \"ext\" {cloud}"),
             "a.js:5: options: unknown option \"iterashuns\"".to_owned(),

@@ -35,17 +35,22 @@ impl Ran {
         (self.test.end() - self.test.origin()).as_secs_f64()
     }
 
-    fn summarized<T>(&self, with: impl FnOnce(&TestSummary<'_>) -> T) -> T {
+    fn summarized<T>(&self, full: bool, with: impl FnOnce(&TestSummary<'_>) -> T) -> T {
         let all = self.test.collected();
-        with(&TestSummary { test: &self.test, all: &all, elapsed_s: self.elapsed_s(), full: false })
+        with(&TestSummary { test: &self.test, all: &all, elapsed_s: self.elapsed_s(), full })
+    }
+
+    /// Returns the text of a full summary.
+    pub(crate) fn full_text(&self) -> String {
+        self.summarized(true, |summary| summary.text())
     }
 
     pub(crate) fn data(&self) -> Value {
-        self.summarized(|summary| summary.data())
+        self.summarized(false, |summary| summary.data())
     }
 
     pub(crate) fn text(&self) -> String {
-        self.summarized(|summary| summary.text())
+        self.summarized(false, |summary| summary.text())
     }
 
     pub(crate) fn count(&self, metric: &str) -> u64 {

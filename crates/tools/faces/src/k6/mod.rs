@@ -12,7 +12,7 @@ use k6::options::{OfferedVersions, Options as TestOptions, PreferredFamily};
 use k6::output::{Calendar, JsonOutput, csv_head, csv_lines, log_line, rfc3339};
 use k6::program::{LogLine, Program};
 use k6::summary::TestSummary;
-use k6::test::{LoadError, OuterOptions, StopReason, Test, exit};
+use k6::test::{ConfigFile, LoadError, OuterOptions, StopReason, Test, exit};
 use options::{Command, Options, SummaryMode};
 use plan::{
     AddressFamily, AddressOrder, Expect, Load, Plan, TargetPlan, Think, Timeouts, TlsPlan,
@@ -54,7 +54,7 @@ pub(crate) fn read(args: &[String], extras: Extras, files: &dyn Files) -> Readin
 /// Formats a line of the log on standard error.
 fn error_line(level: &'static str, text: &str, files: &dyn Files) -> String {
     let now = (files.now().unix_s * 1e9) as i128;
-    log_line(&LogLine { level, text: text.to_owned(), source: "" }, now)
+    log_line(&LogLine::new(level, text), now)
 }
 
 fn begin(args: &[String], extras: Extras, files: &dyn Files) -> Result<Job, Ending> {
@@ -69,6 +69,9 @@ fn begin(args: &[String], extras: Extras, files: &dyn Files) -> Result<Job, Endi
     }
     if options.out.is_some() {
         test.keep_points();
+    }
+    if options.summary == SummaryMode::Full {
+        test.keep_sections();
     }
     let test = Arc::new(test);
     let plan = plan(&test, files);
@@ -93,9 +96,10 @@ fn load(options: &Options, files: &dyn Files) -> Result<Test, LoadError> {
             let bytes = files
                 .read(path)
                 .map_err(|why| wrong(format!("cannot read the config {path}: {}", why.text)))?;
-            let value = serde_json::from_slice(&bytes)
+            let json = serde_json::from_slice(&bytes)
                 .map_err(|why| wrong(format!("the config {path} is not JSON: {why}")))?;
-            Some((path.clone(), value))
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            Some(ConfigFile { name: path.clone(), text, json })
         }
     };
     let disk = files.reader();
@@ -232,7 +236,9 @@ impl K6 {
     /// Returns output of the script and the runner since the last call.
     fn log(&self, at: Nanos) -> String {
         let now = (self.date.unix_s * 1e9) as i128 + i128::from(at.0) - i128::from(self.date.at.0);
-        self.test.program.take_log().iter().map(|line| log_line(line, now)).collect()
+        let lines = self.test.program.take_log();
+        let shown = lines.iter().filter(|line| line.level != "debug" || self.options.verbose);
+        shown.map(|line| log_line(line, now)).collect()
     }
 
     /// Returns the lines of the output since the last time.
@@ -324,9 +330,20 @@ impl K6 {
         for progress in &self.test.progress {
             let dropped = progress.take_dropped(end - base);
             if dropped > 0 {
+                self.test.warn_of_missing_users(progress);
                 let tags = [("scenario".to_owned(), progress.scenario.name.clone())];
                 self.add(row::DROPPED, dropped as f64, end, &tags);
             }
+        }
+    }
+
+    /// Warns if no iteration has finished.
+    fn warn_without_iterations(&self) {
+        let completed = &self.test.program.counts.completed;
+        if completed.load(std::sync::atomic::Ordering::Relaxed) == 0 {
+            let text = "No script iterations fully finished, consider making the test duration \
+                        longer";
+            self.test.program.log("warning", "", text);
         }
     }
 
@@ -393,7 +410,9 @@ impl K6 {
                 return (Some(text), exit::EXCEPTION);
             }
             Some(StopReason::SetupTimeout) => {
-                return (Some("setup() execution timed out".to_owned()), exit::SETUP_TIMEOUT);
+                let limit = self.test.options().setup_timeout.as_secs_f64();
+                let text = format!("setup() execution timed out after {limit:.0} seconds");
+                return (Some(text), exit::SETUP_TIMEOUT);
             }
             None => {}
         }
@@ -486,7 +505,7 @@ impl Face for K6 {
             }
             other => other.text().to_owned(),
         };
-        let line = LogLine { level: "error", text, source: "" };
+        let line = LogLine::new("error", text);
         Ending::error(log_line(&line, (self.date.unix_s * 1e9) as i128), exit::CONFIG)
     }
 
@@ -508,6 +527,9 @@ impl Face for K6 {
             ending.out.push_str(&own_block(report));
         }
         let (why, code) = self.verdict(&crossed, facts.signal);
+        if self.test.stop_reason().is_none() && facts.signal == 0 {
+            self.warn_without_iterations();
+        }
         if let Some(why) = why {
             self.test.program.log("error", "", why);
         }

@@ -24,6 +24,8 @@ pub(super) struct Options {
     pub(super) summary: SummaryMode,
     pub(super) no_thresholds: bool,
     pub(super) quiet: bool,
+    /// True to print lines of `console.debug`.
+    pub(super) verbose: bool,
     pub(super) requirements: bool,
 }
 
@@ -97,7 +99,7 @@ const SWITCHES: &[(&str, &str, &str)] = &[
 ];
 
 /// Switches without effect here: there is no color, no REST server and no usage report.
-const IDLE: &[&str] = &["no-color", "no-usage-report", "verbose", "profiling-enabled"];
+const IDLE: &[&str] = &["no-color", "no-usage-report", "profiling-enabled"];
 
 /// Flags of k6 that change its behavior, and are not available.
 const REFUSED: &[(&str, &str)] = &[
@@ -186,6 +188,7 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Refus
         summary: SummaryMode::Compact,
         no_thresholds: false,
         quiet: false,
+        verbose: false,
         requirements: false,
     };
     let mut flags = Map::new();
@@ -222,6 +225,7 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Refus
             "new-machine-readable-summary" => options.machine_readable = true,
             "no-thresholds" => options.no_thresholds = true,
             "quiet" | "q" => options.quiet = true,
+            "verbose" | "v" => options.verbose = true,
             "execution-requirements" => options.requirements = true,
             "include-system-env-vars" if inline.as_deref() == Some("false") => options.env.clear(),
             "include-system-env-vars" => options.env.extend(files.variables()),
@@ -277,7 +281,7 @@ fn take_option(
     inline: Option<&str>,
     value: &mut dyn FnMut() -> Result<String, String>,
 ) -> Result<bool, String> {
-    if IDLE.contains(&name) || name == "v" {
+    if IDLE.contains(&name) {
         return Ok(true);
     }
     if let Some((_, _, key)) =
