@@ -164,6 +164,20 @@ fn the_server_s_limit_of_streams_is_kept() {
     assert!(services.iter().skip(10).all(|took| *took == Nanos::from_millis(1)), "{services:?}");
 }
 
+/// A call that times out while it waits for a stream: the wait is in the figures.
+#[test]
+fn a_wait_for_a_stream_that_ends_in_a_timeout_is_measured() {
+    let mut plan = closed(http3(2), 1, 2);
+    plan.timeouts.call = Nanos::SECOND;
+    let ran = run(plan, QuicWorld { streams_max: 1, ..fixed(0, 10_000) });
+    let total = &ran.outcome.measurement.total;
+    assert_eq!(total.counts.timed_out, 2);
+    let waits = &total.connections.stream_wait;
+    assert_eq!(waits.count(), 1);
+    let mean = waits.mean().as_secs_f64();
+    assert!((0.9..1.01).contains(&mean), "{mean}");
+}
+
 /// A worker with far more calls than streams sends them in the order in which they were due.
 #[test]
 fn calls_that_wait_for_streams_go_out_in_their_order() {

@@ -43,8 +43,8 @@ pub struct Session {
     part: Option<(u64, Range<usize>, bool)>,
     gone: VecDeque<(u64, u64, Parting)>,
     opened: Vec<u64>,
-    /// Number of streams that the peer initially permits; `None` before it is known.
-    permitted: Option<u64>,
+    /// Number of streams that the peer initially permits, once it is known.
+    permitted: u64,
     /// Streams for which the peer's credit released more data.
     went: Vec<u64>,
     /// Tunnels whose data the peer does not want.
@@ -110,7 +110,7 @@ impl Session {
             part: None,
             gone: VecDeque::new(),
             opened: Vec::new(),
-            permitted: None,
+            permitted: u64::MAX,
             went: Vec::new(),
             stopped: Vec::new(),
             facts: Http3Facts::default(),
@@ -160,6 +160,7 @@ impl Session {
         out[start..start + streams::HEAD].copy_from_slice(&head.to_bytes());
         let mut stream = self.spare.pop().unwrap_or_default();
         stream.renew(id, request.headless);
+        stream.is_beyond = self.streams.len() as u64 >= self.permitted;
         self.streams.push_back(stream);
         self.facts.streams += 1;
         self.facts.fields_sent += plain;
@@ -342,13 +343,15 @@ impl Session {
             PieceKind::Allowed => {
                 let least = self.facts.streams_max.map_or(code, |before| before.min(code));
                 self.facts.streams_max = Some(least);
-                self.permitted = Some(code);
+                self.permitted = code;
+                let most = usize::try_from(code).unwrap_or(usize::MAX);
+                self.streams.iter_mut().skip(most).for_each(|stream| stream.is_beyond = true);
             }
             PieceKind::Opened => {
                 self.facts.waited += 1;
                 self.opened.push(id);
                 if let Some(place) = self.place(id) {
-                    self.streams[place].has_opened = true;
+                    self.streams[place].is_beyond = false;
                 }
             }
             PieceKind::Went => self.went.push(id),
@@ -510,12 +513,11 @@ impl Session {
         self.streams.get(place).filter(|stream| stream.has_started()).map(|stream| stream.facts)
     }
 
-    /// Returns whether the request waits for a stream that the peer permits: no bytes of it were
-    /// sent yet, as far as the peer's initial limit shows.
+    /// Returns whether the request waits for a stream that the peer permits, as far as the peer's
+    /// initial limit shows.
     pub fn waits(&self, place: usize) -> bool {
-        let beyond = self.permitted.is_some_and(|most| place as u64 >= most);
-        let waits = |stream: &Stream| !stream.has_opened && !stream.has_started();
-        beyond && self.streams.get(place).is_some_and(waits)
+        let waits = |stream: &Stream| stream.is_beyond && !stream.has_started();
+        self.streams.get(place).is_some_and(waits)
     }
 
     /// Returns the number of requests outstanding.

@@ -51,8 +51,9 @@ pub(crate) struct Stream {
     has_trailers: bool,
     /// Number of content bytes that the response announces.
     announced: Option<u64>,
-    /// True if the request waited for the stream, and is being sent.
-    pub(crate) has_opened: bool,
+    /// True if more requests were outstanding before it than the peer initially permits, and it has
+    /// not been sent since.
+    pub(crate) is_beyond: bool,
     /// True if the response has no content, whatever it announces.
     headless: bool,
     pub(crate) tunnel: Tunnel,
