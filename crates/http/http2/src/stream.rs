@@ -54,19 +54,12 @@ const TRAILERS_RESERVED: usize = 64;
 /// Maximum size of a head or of trailers whose memory is reused.
 const REUSED_MAX: usize = 4 << 10;
 
-/// Appends the parts of a line with one check for room; reserves at least `first` bytes.
-#[inline(always)]
-fn append(buffer: &mut Vec<u8>, first: usize, parts: [&[u8]; 4]) {
-    let length = parts.iter().map(|part| part.len()).sum::<usize>();
-    if buffer.capacity() - buffer.len() < length {
-        buffer.reserve(length.max(first));
+/// Appends the parts of a line; reserves `first` bytes if the buffer has no memory yet.
+fn append(buffer: &mut Vec<u8>, first: usize, parts: &[&[u8]]) {
+    if buffer.capacity() == 0 {
+        buffer.reserve(first);
     }
-    let mut at = buffer.len();
-    buffer.resize(at + length, 0);
-    for part in parts {
-        buffer[at..at + part.len()].copy_from_slice(part);
-        at += part.len();
-    }
+    parts.iter().for_each(|part| buffer.extend_from_slice(part));
 }
 
 /// The part that was not sent at submission.
@@ -303,21 +296,21 @@ impl OutstandingStream {
         self.final_list = true;
         self.facts.status = status;
         if keeps {
-            self.keep([b"HTTP/2 ", value, b"\r\n", b""]);
+            self.keep(&[b"HTTP/2 ", value, b"\r\n"]);
         }
     }
 
     /// Adds another field to be kept.
     pub(crate) fn keep_field(&mut self, name: &[u8], value: &[u8]) {
         if self.final_list && !self.has_head {
-            self.keep([name, b": ", value, b"\r\n"]);
+            self.keep(&[name, b": ", value, b"\r\n"]);
         } else if self.has_head {
             let trailers = &mut self.kept.get_or_insert_default().trailers;
-            append(trailers, TRAILERS_RESERVED, [name, b": ", value, b"\r\n"]);
+            append(trailers, TRAILERS_RESERVED, &[name, b": ", value, b"\r\n"]);
         }
     }
 
-    fn keep(&mut self, line: [&[u8]; 4]) {
+    fn keep(&mut self, line: &[&[u8]]) {
         append(&mut self.kept.get_or_insert_default().head, HEAD_RESERVED, line);
     }
 
