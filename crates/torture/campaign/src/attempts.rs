@@ -121,7 +121,7 @@ impl<T> Tries<T> {
         }
     }
 
-    pub(crate) fn made(&self) -> u32 {
+    pub(crate) fn attempt_count(&self) -> u32 {
         self.made
     }
 
@@ -152,7 +152,7 @@ impl<T> Tries<T> {
 mod tests {
     use super::*;
 
-    fn tried(attempts: &[bool]) -> Tries<usize> {
+    fn count_tries(attempts: &[bool]) -> Tries<usize> {
         let mut tries = Tries::default();
         for (number, failed) in attempts.iter().enumerate() {
             assert_eq!(tries.next(), Some(number as u32 + 1));
@@ -163,17 +163,17 @@ mod tests {
 
     #[test]
     fn a_failure_is_tried_three_times_and_a_pass_once() {
-        assert_eq!(tried(&[]).next(), Some(1));
-        assert_eq!(tried(&[false]).next(), None);
-        assert_eq!(tried(&[true, false]).next(), Some(3));
-        assert_eq!(tried(&[true, true, true]).next(), None);
+        assert_eq!(count_tries(&[]).next(), Some(1));
+        assert_eq!(count_tries(&[false]).next(), None);
+        assert_eq!(count_tries(&[true, false]).next(), Some(3));
+        assert_eq!(count_tries(&[true, true, true]).next(), None);
         assert_eq!(Tries::<()>::after_failure().next(), Some(2));
     }
 
     #[test]
     fn the_rate_of_a_failure_needs_more_attempts() {
         for (attempts, next) in [(&[true, false, true][..], Some(4)), (&[true; 3], None)] {
-            let mut tries = tried(attempts);
+            let mut tries = count_tries(attempts);
             tries.measure_rate();
             assert_eq!(tries.next(), next, "{attempts:?}");
             (4..=RATE_TRIES).for_each(|_| tries.count(false));
@@ -195,19 +195,19 @@ mod tests {
 
     #[test]
     fn only_constant_failures_are_findings() {
-        assert_eq!(tried(&[false]).reproduced(), Reproduced::Never);
-        assert_eq!(tried(&[true, true, true]).reproduced(), Reproduced::Always);
+        assert_eq!(count_tries(&[false]).reproduced(), Reproduced::Never);
+        assert_eq!(count_tries(&[true, true, true]).reproduced(), Reproduced::Always);
         for flaky in [[true, false, false], [true, true, false], [true, false, true]] {
-            assert_eq!(tried(&flaky).reproduced(), Reproduced::Sometimes, "{flaky:?}");
+            assert_eq!(count_tries(&flaky).reproduced(), Reproduced::Sometimes, "{flaky:?}");
         }
         // interrupted: the known result remains
-        assert_eq!(tried(&[true]).reproduced(), Reproduced::Always);
+        assert_eq!(count_tries(&[true]).reproduced(), Reproduced::Always);
     }
 
     #[test]
     fn the_first_result_is_kept_until_another_replaces_it() {
-        assert_eq!(tried(&[true, false, true]).into_kept(), Some(2));
-        assert_eq!(tried(&[true, false, false]).into_kept(), Some(0));
-        assert_eq!(tried(&[]).into_kept(), None);
+        assert_eq!(count_tries(&[true, false, true]).into_kept(), Some(2));
+        assert_eq!(count_tries(&[true, false, false]).into_kept(), Some(0));
+        assert_eq!(count_tries(&[]).into_kept(), None);
     }
 }

@@ -37,7 +37,7 @@ impl ProbeListener for Idle {}
 
 /// Measures probes without load. The deadline of all later probes is derived from the result.
 pub(crate) fn measure(runner: &mut Runner<'_>) -> Baseline {
-    let presses = |case: &&Case| families::presses(case);
+    let presses = |case: &&Case| families::applies_load(case);
     let least = match runner.cases.iter().filter(presses).map(|case| case.press).max() {
         None => Nanos::ZERO,
         Some(false) => BEFORE_C,

@@ -28,7 +28,7 @@ impl SearchBudget {
     }
 
     /// Returns the remaining budget. The time starts with the first call.
-    pub(crate) fn left(&mut self, now: Nanos) -> Option<Budget> {
+    pub(crate) fn remaining(&mut self, now: Nanos) -> Option<Budget> {
         let most = self.most?;
         let gone = now - *self.began.get_or_insert(now);
         let executions = most.executions.checked_sub(self.spent)?;
@@ -57,15 +57,15 @@ mod tests {
         let mut budget = SearchBudget::new(Some(Budget { executions, span }));
         let at = Nanos::from_secs;
         let left = |executions, span| Some(Budget { executions, span: at(span) });
-        assert_eq!(budget.left(at(5)), left(2, 10));
+        assert_eq!(budget.remaining(at(5)), left(2, 10));
         budget.spend();
-        assert_eq!(budget.left(at(8)), left(1, 7));
-        assert_eq!(budget.left(at(15)), None);
+        assert_eq!(budget.remaining(at(8)), left(1, 7));
+        assert_eq!(budget.remaining(at(15)), None);
         budget.renew();
-        assert_eq!(budget.left(at(20)), left(2, 10));
+        assert_eq!(budget.remaining(at(20)), left(2, 10));
         (0..2).for_each(|_| budget.spend());
-        assert_eq!((budget.left(at(20)), budget.spent()), (None, 2));
+        assert_eq!((budget.remaining(at(20)), budget.spent()), (None, 2));
         assert!(!SearchBudget::new(None).is_wanted());
-        assert_eq!(SearchBudget::new(None).left(at(1)), None);
+        assert_eq!(SearchBudget::new(None).remaining(at(1)), None);
     }
 }

@@ -53,12 +53,12 @@ pub fn chain(
     let through = {
         let (settings, mut nobody) = (Settings::default(), Unwatched);
         let mut runner = Runner::new(targets.front, &settings, &[], world, &mut nobody);
-        through(&mut runner, requests, origin.as_deref_mut(), &mut result)
+        send_through_proxy(&mut runner, requests, origin.as_deref_mut(), &mut result)
     };
     if let (Ok(()), Some(back)) = (&through, targets.back) {
         let (settings, mut nobody) = (Settings::default(), Unwatched);
         let mut runner = Runner::new(back, &settings, &[], world, &mut nobody);
-        if let Err(why) = behind(&mut runner, origin.is_some(), &mut result) {
+        if let Err(why) = send_directly(&mut runner, origin.is_some(), &mut result) {
             result.ended_early = Some(format!("the server behind the proxy: {why}"));
         }
     }
@@ -73,7 +73,7 @@ pub fn chain(
     result
 }
 
-fn through(
+fn send_through_proxy(
     runner: &mut Runner<'_>,
     requests: &[ChainRequest],
     mut origin: Option<&mut (dyn RecordingOrigin + '_)>,
@@ -144,7 +144,11 @@ fn wake(runner: &mut Runner<'_>) {
 }
 
 /// Sends what arrived, or the requests themselves, directly to the server.
-fn behind(runner: &mut Runner<'_>, recorded: bool, result: &mut ChainResult) -> Result<(), String> {
+fn send_directly(
+    runner: &mut Runner<'_>,
+    recorded: bool,
+    result: &mut ChainResult,
+) -> Result<(), String> {
     let plain = preconditions::check(runner)?;
     runner.profile.learn_plain(plain);
     for row in &mut result.rows {

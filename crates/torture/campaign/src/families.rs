@@ -55,7 +55,7 @@ pub(crate) enum FamilySort {
     Other,
 }
 
-fn sort_of(family: &Family) -> FamilySort {
+fn family_sort(family: &Family) -> FamilySort {
     match family {
         Family::ConnectionBytes(_)
         | Family::ConnectionSamePort(_)
@@ -115,7 +115,7 @@ fn sort_of(family: &Family) -> FamilySort {
 
 /// Returns the sort of a case implemented in code.
 fn sort(case: &Case) -> Option<FamilySort> {
-    case.family.as_ref().map(sort_of)
+    case.family.as_ref().map(family_sort)
 }
 
 /// Position of cases that await held states.
@@ -146,7 +146,7 @@ pub(super) fn is_fatal(case: &Case) -> bool {
 
 /// Returns whether the case holds many connections at once, which may make the server close others.
 pub(super) fn is_crowd(case: &Case) -> bool {
-    presses(case) && sort(case) != Some(FamilySort::PressInPassing)
+    applies_load(case) && sort(case) != Some(FamilySort::PressInPassing)
 }
 
 /// Returns whether the case reports on held states of its own or of other cases.
@@ -155,7 +155,7 @@ pub(super) fn awaits_states(case: &Case) -> bool {
 }
 
 /// Returns whether it compares well-behaved clients with the baseline.
-pub(super) fn presses(case: &Case) -> bool {
+pub(super) fn applies_load(case: &Case) -> bool {
     let pressing = matches!(sort(case), Some(FamilySort::Overload | FamilySort::Flood));
     pressing || holds_connections(case)
 }
@@ -182,13 +182,13 @@ pub(super) fn fails_without_expectations(case: &Case) -> bool {
 
 /// Runs a case and records the result.
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
-    carry_out(runner, case, family, result);
-    if presses(case) {
+    run_family(runner, case, family, result);
+    if applies_load(case) {
         leak::detect(runner, case, result);
     }
 }
 
-fn carry_out(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
+fn run_family(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     match family {
         Family::ConnectionBytes(with) => connection::single_bytes(runner, case, with, result),
         Family::ConnectionSamePort(with) => connection::same_port(runner, case, with, result),
@@ -230,7 +230,7 @@ fn carry_out(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut
         Family::PressKeepAlive(with) => press::churn::keep_alive(runner, case, with, result),
         Family::PressRate(with) => press::churn::rate(runner, case, with, result),
         Family::PressResets(with) => press::parting::resets(runner, case, with, result),
-        Family::SegmentsCuts(with) => segments::cuts(runner, case, with, result),
+        Family::SegmentsCuts(with) => segments::send_split_everywhere(runner, case, with, result),
         Family::SegmentsHeld(with) => segments::held(runner, case, with, result),
         Family::SegmentsOverlap(with) => segments::overlap(runner, case, with, result),
         Family::SlowBody(_)

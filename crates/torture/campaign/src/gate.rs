@@ -42,7 +42,7 @@ pub(crate) fn conclude(runner: &mut Runner<'_>, before: Spent, result: &mut Case
     governor.end_case();
     governor.set_beacon(now, None);
     result.spent = spent;
-    runner.health.say(format!("after {}: {}", result.case.id, spent.words()));
+    runner.health.announce(format!("after {}: {}", result.case.id, spent.words()));
     if let Some(bound) = bound.filter(|_| cut_off) {
         let span = show::duration(bound);
         result.notes.push(format!("stopped by the time limit of a case, {span}"));

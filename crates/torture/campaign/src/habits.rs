@@ -77,7 +77,7 @@ pub(super) fn early_request(target: &TestTarget) -> Vec<u8> {
 }
 
 /// Returns whether a QUIC frame with this name was received, or an event recorded like one.
-pub(super) fn is_heard(talk: &Talk, name: &str) -> bool {
+pub(super) fn has_frame(talk: &Talk, name: &str) -> bool {
     let row = http3::packets::named(name);
     let frames = talk.replies.frames.as_ref();
     row.zip(frames).is_some_and(|(row, seen)| http3::packets::is_heard(&seen.frames, row))

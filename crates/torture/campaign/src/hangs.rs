@@ -23,7 +23,7 @@ pub(crate) struct HangsSeen(Vec<HungRequest>);
 
 impl HangsSeen {
     /// Records the conversation if it hung and the case has no hung request yet.
-    pub(crate) fn see(&mut self, execution: &Execution<'_>) {
+    pub(crate) fn note_talk(&mut self, execution: &Execution<'_>) {
         let start = execution.talk.start;
         if execution.talk.replies.whole() > 0 {
             let before = |one: &&mut HungRequest| one.talk.start + one.talk.over <= start;

@@ -22,7 +22,7 @@ impl HealthCheck {
     }
 
     /// Sets the announcement.
-    pub(crate) fn say(&mut self, remark: String) {
+    pub(crate) fn announce(&mut self, remark: String) {
         self.remark = remark;
     }
 }

@@ -70,7 +70,7 @@ impl HeldResource {
     }
 
     /// Returns an amount of it as text.
-    pub(crate) fn shown(self, amount: u64) -> String {
+    pub(crate) fn format_amount(self, amount: u64) -> String {
         match self {
             HeldResource::Memory => show::bytes(amount),
             HeldResource::Descriptors | HeldResource::Threads => show::count(amount),
@@ -307,7 +307,7 @@ const UNCOMPARED_MANY: &str = "resources of such connections are not released; f
     were compared, which may leak too little to be seen";
 
 fn leaked(held: &Held, levels: &[u64]) -> String {
-    let texts: Vec<String> = levels.iter().map(|level| held.what.shown(*level)).collect();
+    let texts: Vec<String> = levels.iter().map(|level| held.what.format_amount(*level)).collect();
     let (before, rest) = texts.split_first().expect("it was sampled before the case");
     let shown = match rest {
         [first @ .., last] if first.len() > SHOWN_MAX => {

@@ -24,11 +24,11 @@ struct Example {
 
 impl Lints {
     /// Checks every response of a conversation; only the first example of a violation is copied.
-    pub(crate) fn see(&mut self, talk: &Talk) {
+    pub(crate) fn note_talk(&mut self, talk: &Talk) {
         for (index, response) in talk.replies.responses.iter().enumerate() {
             self.responses += 1;
             // further requests on the same connection may have another version
-            for rule in lint(response, index == 0 && asks_in_10(&talk.steps)) {
+            for rule in lint(response, index == 0 && is_http_1_0(&talk.steps)) {
                 let example = self.broken.entry(rule).or_insert_with(|| Example {
                     count: 0,
                     sent: record::sent(&talk.steps),
@@ -96,7 +96,7 @@ impl Lints {
 }
 
 /// Returns whether the first request line is HTTP/1.0, as far as its first piece shows.
-fn asks_in_10(steps: &[Move]) -> bool {
+fn is_http_1_0(steps: &[Move]) -> bool {
     let first = steps.iter().find_map(|step| match step {
         Move::Send(bytes) => bytes.split(|byte| *byte == b'\n').next(),
         _ => None,

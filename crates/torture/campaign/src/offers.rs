@@ -73,7 +73,7 @@ fn early(runner: &mut Runner<'_>) -> Vec<Need> {
         return Vec::new();
     }
     let talk = runner.ask(&habits::early_request(runner.target));
-    let heard = |name| habits::is_heard(&talk, name);
+    let heard = |name| habits::has_frame(&talk, name);
     match (heard("no-ticket"), heard("early-accepted"), heard("early-rejected")) {
         (false, true, _) => early.to_vec(),
         (false, false, true) => early[..1].to_vec(),

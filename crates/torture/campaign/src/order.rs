@@ -46,7 +46,7 @@ pub fn run(
         cases.iter().partition(|case| families::is_fatal(case));
     cases_of(&mut runner, calm, &has, &mut result);
     if result.ended_early.is_none() {
-        if used_up(&mut runner).is_none() {
+        if time_limit_reason(&mut runner).is_none() {
             result.shrunk = shrinking::shrink_all(&mut runner);
         }
         runner.life.forget(runner.world);
@@ -71,7 +71,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
         if runner.is_stopped() {
             return;
         }
-        if let Some(why) = used_up(runner) {
+        if let Some(why) = time_limit_reason(runner) {
             let mut left = CaseResult::of(case);
             left.skip(why);
             runner.report(CampaignEvent::CaseOver(&left));
@@ -96,7 +96,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
 }
 
 /// Returns why no further case is run, if the time for all cases is used up.
-fn used_up(runner: &mut Runner<'_>) -> Option<String> {
+fn time_limit_reason(runner: &mut Runner<'_>) -> Option<String> {
     let now = runner.now();
     let budget = runner.settings.budget?;
     let over = runner.world.governor().cases_are_over(now);
@@ -108,6 +108,7 @@ fn used_up(runner: &mut Runner<'_>) -> Option<String> {
     })
 }
 
+/// Runs one case.
 /// `trouble`: the response of the page for bodies, if it refuses a plain POST.
 fn case_of(
     runner: &mut Runner<'_>,
@@ -217,7 +218,7 @@ fn find_culprit_bytes(
     affected: AffectedPart,
     result: &mut CaseResult,
 ) {
-    if families::presses(case) {
+    if families::applies_load(case) {
         // a load case fails by its numbers, unless a process exited
         if affected != AffectedPart::Nothing {
             blame::blame(runner, case, result);

@@ -111,7 +111,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
     let probes = runner.play_with_probes(case, &mut round_director);
     let work = runner.world.own_work();
     let wanted = plan.scripts.len() as u64;
-    let pressed = round_director.pressed(base, &probes, wanted);
+    let pressed = round_director.round_facts(base, &probes, wanted);
     let mut felt = health(&pressed);
     let mut verdict = outcome(&pressed, &felt);
     let busy = work.filter(|share| *share > CPU_MAX);

@@ -160,7 +160,7 @@ impl Probes {
 
     fn begin_new(&mut self, now: Nanos, due: Nanos, stage: &mut Conversations<'_>) {
         if self.new.len() == WAITING_MAX {
-            let probe = crowded(&self.pattern, ProbeKind::New, due);
+            let probe = unsent_probe(&self.pattern, ProbeKind::New, due);
             self.over.push(probe);
             return;
         }
@@ -171,7 +171,7 @@ impl Probes {
 
     fn begin_kept(&mut self, due: Nanos) {
         if !self.keeper.queue(due, WAITING_MAX) {
-            let probe = crowded(&self.pattern, ProbeKind::Keep, due);
+            let probe = unsent_probe(&self.pattern, ProbeKind::Keep, due);
             self.over.push(probe);
         }
     }
@@ -180,7 +180,7 @@ impl Probes {
         let (pattern, deadline) = (&self.pattern, self.probing.deadline);
         let (seen, reported, ours) = match &found.met {
             kept::Met::Response(response) => {
-                let (seen, reported) = judged(&pattern.plain, response);
+                let (seen, reported) = judge_probe(&pattern.plain, response);
                 (seen, reported, false)
             }
             kept::Met::Half => (Seen::Lost, CUT_OFF.to_owned(), false),
@@ -204,7 +204,7 @@ impl Probes {
     }
 }
 
-fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
+fn unsent_probe(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
     Probe {
         kind,
         due: due - pattern.origin,
@@ -229,7 +229,7 @@ fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> O
     }
     let (seen, reported, ours) = match whole {
         Some(response) => {
-            let (seen, reported) = judged(&pattern.plain, response);
+            let (seen, reported) = judge_probe(&pattern.plain, response);
             (seen, reported, false)
         }
         None if response.is_some() && talk.end == TalkEnd::Silent => {
@@ -254,7 +254,7 @@ fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> O
     })
 }
 
-fn judged(plain: &Plain, response: &Response) -> (Seen, String) {
+fn judge_probe(plain: &Plain, response: &Response) -> (Seen, String) {
     let status = response.status;
     if plain.is(response) {
         return (Seen::Correct, status.to_string());

@@ -172,9 +172,10 @@ fn judge_without_expectations(kept: &Transcript, talk: &Talk) -> Judgement {
 }
 
 /// Returns the number of simultaneous conversations of a leak.
-fn at_once(failure: &Failure) -> Option<usize> {
+fn simultaneous(failure: &Failure) -> Option<usize> {
     let kept = &failure.transcript;
-    let leaks = kept.judgement.outcome == TestOutcome::Leak && families::presses(&failure.case);
+    let leaks =
+        kept.judgement.outcome == TestOutcome::Leak && families::applies_load(&failure.case);
     let (count, _) = kept.name.split_once(' ').filter(|_| leaks)?;
     let count: usize = count.replace(',', "").parse().ok()?;
     Some(count.clamp(1, AT_ONCE_MAX))
@@ -241,14 +242,14 @@ fn replay_one(
     if gone && let Some(with) = families::hang_repeats() {
         return replay_gone(runner, failure, &with, times);
     }
-    if let Some(count) = at_once(failure) {
+    if let Some(count) = simultaneous(failure) {
         return replay_leak(runner, failure, count, times);
     }
     let mut script = again(runner.target, &kept.script);
     if timing == Timing::Asap {
         script.steps.retain(|step| !matches!(step, Move::Pause(_)));
     }
-    in_tries(runner, times, |runner, attempt| {
+    repeat_attempts(runner, times, |runner, attempt| {
         play_preceding(runner, failure);
         script.start = runner.now();
         let talk = runner.hold(script.clone());
@@ -285,7 +286,7 @@ fn replay_gone(
     times: u32,
 ) -> (Replayed, bool) {
     let script = again(runner.target, &failure.transcript.script);
-    in_tries(runner, times, |runner, _| {
+    repeat_attempts(runner, times, |runner, _| {
         let found = families::repeat_hang(runner, &script, with.times, with.patience);
         let (outcome, text, lost) = match found {
             Some((sent, Recovery::Never)) => {
@@ -306,7 +307,7 @@ fn replay_leak(
 ) -> (Replayed, bool) {
     let script = again(runner.target, &failure.transcript.script);
     let mut first = None;
-    in_tries(runner, times, |runner, _| {
+    repeat_attempts(runner, times, |runner, _| {
         runner.life.observe(runner.world);
         let leaks = leak::repeat_leaking_rounds(runner, &failure.case, &script, count, &mut first);
         let (outcome, text) = match leaks {
@@ -330,7 +331,7 @@ fn replay_case(
     family: &Family,
     times: u32,
 ) -> (Replayed, bool) {
-    in_tries(runner, times, |runner, _| {
+    repeat_attempts(runner, times, |runner, _| {
         let mut result = CaseResult::of(case);
         families::run(runner, case, family, &mut result);
         let lost = gate::pass(runner) == Recovery::Never;
@@ -367,7 +368,7 @@ impl Tried {
 
 /// Repeats an attempt until done or the server is lost. Attempts are numbered from 1; returns the
 /// worst judgment.
-fn in_tries(
+fn repeat_attempts(
     runner: &mut Runner<'_>,
     times: u32,
     mut once: impl FnMut(&mut Runner<'_>, u32) -> Tried,

@@ -122,7 +122,7 @@ impl Runner<'_> {
             return None;
         }
         let now = self.now();
-        self.budget.left(now)
+        self.budget.remaining(now)
     }
 
     /// Takes one conversation from the budget; `None` if it is used up.
@@ -160,15 +160,15 @@ impl Runner<'_> {
     }
 
     pub(crate) fn hold(&mut self, script: TalkScript) -> Talk {
-        let mut talks = self.together(vec![script]);
+        let mut talks = self.play_all(vec![script]);
         talks.pop().expect("a world returns one talk per script")
     }
 
     /// Plays conversations all at once; every response is checked.
-    pub(crate) fn together(&mut self, scripts: Vec<TalkScript>) -> Vec<Talk> {
+    pub(crate) fn play_all(&mut self, scripts: Vec<TalkScript>) -> Vec<Talk> {
         let odd = scripts.iter().any(|script| !script.probe);
         let talks = self.world.talk(scripts);
-        talks.iter().for_each(|talk| self.lints.see(talk));
+        talks.iter().for_each(|talk| self.lints.note_talk(talk));
         if odd && bounds::must_be_spared(self.world.governor()) && talks.iter().any(got_no_response)
         {
             // the governor learns whether the server still responds, and otherwise stops the run
@@ -209,7 +209,7 @@ impl Runner<'_> {
     /// Reports a result whose affected part of the server is known.
     pub(crate) fn report_with_effect(&mut self, execution: &Execution<'_>, affected: AffectedPart) {
         self.watcher.observe(CampaignEvent::ConversationOver(execution));
-        self.hangs.see(execution);
+        self.hangs.note_talk(execution);
         self.trail.observe(execution, affected);
     }
 }

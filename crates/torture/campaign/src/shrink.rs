@@ -159,7 +159,7 @@ impl Search<'_> {
     fn lengths(&mut self) -> Vec<Boundary> {
         let mut found = Vec::new();
         let mut place = 0;
-        while let Some(stretch) = cut::stretches(&self.best).into_iter().nth(place) {
+        while let Some(stretch) = cut::long_spans(&self.best).into_iter().nth(place) {
             place += 1;
             let before = self.best.clone();
             if self.try_moves(cut::filled(&before, &stretch, stretch.len())) != Some(true) {

@@ -112,7 +112,7 @@ fn fails(
         return Ok(is_similarly_slow(&talk, before));
     }
     let same = FailureKind::of(&talk, runner.profile.plain()) == finding.kind;
-    Ok(same && judged(&script, &talk, runner.profile.plain()).outcome == TestOutcome::Fail)
+    Ok(same && judge_talk(&script, &talk, runner.profile.plain()).outcome == TestOutcome::Fail)
 }
 
 /// Plays the shortest conversation once more, for the observers.
@@ -122,7 +122,7 @@ fn show(runner: &mut Runner<'_>, finding: &Finding, shrunk: &Shrunk) {
     }
     let script = TalkScript { start: runner.now(), ..shrunk.script.clone() };
     let talk = runner.hold(script.clone());
-    let judgement = judged(&script, &talk, runner.profile.plain());
+    let judgement = judge_talk(&script, &talk, runner.profile.plain());
     gate::pass(runner);
     let execution = Execution {
         case: &finding.case,
@@ -135,7 +135,7 @@ fn show(runner: &mut Runner<'_>, finding: &Finding, shrunk: &Shrunk) {
     runner.report(CampaignEvent::FailureShrunk { shrunk, execution: &execution });
 }
 
-fn judged(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
+fn judge_talk(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
     judge::random(script, talk, plain)
 }
 

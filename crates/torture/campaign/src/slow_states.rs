@@ -85,7 +85,7 @@ pub(crate) struct SlowStates {
 
 impl SlowStates {
     /// Returns the results of a state; empty if it was not held.
-    pub(crate) fn of(&self, state: SlowState) -> Vec<HeldState> {
+    pub(crate) fn held_in(&self, state: SlowState) -> Vec<HeldState> {
         self.held.iter().filter(|held| held.wanted.state == state).cloned().collect()
     }
 
@@ -107,7 +107,7 @@ impl SlowStates {
         self.tried.clear();
     }
 
-    pub(crate) fn tried(&self) -> &[SlowState] {
+    pub(crate) fn tried_states(&self) -> &[SlowState] {
         &self.tried
     }
 

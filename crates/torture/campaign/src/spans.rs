@@ -1,8 +1,8 @@
 //! Estimates the duration of a run: the usual one, on a server that responds and has timeouts of
 //! about a minute, and the maximum.
 
-use crate::families::{self, is_slow, presses};
-use crate::tries::cost_of_silence;
+use crate::families::{self, applies_load, is_slow};
+use crate::tries::max_silent_duration;
 use crate::{GATE, PLAIN_DEADLINE, Settings, TRIES};
 use dialogue::governor::Bounds;
 use torture::case::{Case, Family, GRPC, HTTP2, HTTP3, PACKETS};
@@ -46,7 +46,8 @@ const HANGS: usize = 10;
 /// Returns the duration of one case. `first_slow`: all slow states are held with it.
 fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) -> CaseSpan {
     let count = case.exchanges.len() as u64;
-    let silence = || case.exchanges.iter().map(|one| cost_of_silence(one, settings.silence_max));
+    let silence =
+        || case.exchanges.iter().map(|one| max_silent_duration(one, settings.silence_max));
     let each = match case.group() {
         GRPC | HTTP2 | HTTP3 => FRAMES,
         PACKETS => SEGMENTS,
@@ -67,7 +68,7 @@ fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) 
     }
     if case.family.is_some() {
         span.most = bounds.case_max;
-        span.usual += match (is_slow(case), presses(case)) {
+        span.usual += match (is_slow(case), applies_load(case)) {
             (true, _) if first_slow => DEADLINE.min(bounds.case_max),
             (true, _) => Nanos::ZERO,
             (false, true) if case.group() == PACKETS => HELD + hold(case),
@@ -75,7 +76,7 @@ fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) 
             (false, true) => CONNECTIONS_SPAN.min(bounds.case_max),
             (false, false) => CODE,
         };
-        span.hung = match (is_slow(case), presses(case)) {
+        span.hung = match (is_slow(case), applies_load(case)) {
             (true, _) if first_slow => bounds.case_max - span.usual.min(bounds.case_max),
             (true, _) | (_, true) => Nanos::ZERO,
             (false, false) => LIMIT_HUNG * u64::from(TRIES),

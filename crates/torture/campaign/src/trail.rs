@@ -23,7 +23,7 @@ pub(crate) struct Suspect {
 
 impl Suspect {
     /// Returns a completed conversation of a case.
-    pub(crate) fn of(case: &Case, name: &str, script: TalkScript, talk: Talk) -> Suspect {
+    pub(crate) fn new(case: &Case, name: &str, script: TalkScript, talk: Talk) -> Suspect {
         Suspect { case: case.id.clone(), name: name.to_owned(), script, talk: Some(talk) }
     }
 }
@@ -61,7 +61,7 @@ impl Trail {
             TalkEnd::Unconnected(_) => self.lose(),
             _ => {
                 let (script, talk) = (execution.script.clone(), execution.talk.clone());
-                self.add(Suspect::of(execution.case, execution.name, script, talk));
+                self.add(Suspect::new(execution.case, execution.name, script, talk));
             }
         }
         if affected != AffectedPart::Nothing {

@@ -125,7 +125,7 @@ fn concluded(
         tries.count(true);
     }
     let reproduced = tries.reproduced();
-    let counts = (tries.made(), tries.failed());
+    let counts = (tries.attempt_count(), tries.failed());
     let mut result = tries.into_kept().unwrap_or_else(|| not_tried(exchange));
     (result.tries, result.failed) = counts;
     if reproduced == Reproduced::Sometimes && result.judgement.outcome != TestOutcome::Crashed {
@@ -179,7 +179,7 @@ fn next_try(
     let scripts: Vec<TalkScript> = (0..TOGETHER)
         .map(|_| TalkScript { deadline: full, ..scripts::of_exchange(runner, exchange) })
         .collect();
-    let talks = runner.together(scripts.clone());
+    let talks = runner.play_all(scripts.clone());
     let all_silent = talks.len() == TOGETHER && talks.iter().all(silent);
     tries.waiting = scripts.into_iter().zip(talks).collect();
     // a slow moment of the server is not a hang: the short attempt counts if the others are silent
@@ -249,7 +249,7 @@ fn pauses(exchange: &Exchange) -> Nanos {
 
 /// Returns the maximum duration of an attempt that gets no response: the short one, then the
 /// concurrent ones.
-pub(crate) fn cost_of_silence(exchange: &Exchange, silence_max: Option<Nanos>) -> Nanos {
+pub(crate) fn max_silent_duration(exchange: &Exchange, silence_max: Option<Nanos>) -> Nanos {
     let full = silence(exchange, silence_max);
     first_try(exchange, full) + full
 }

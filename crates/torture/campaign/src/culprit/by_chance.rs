@@ -39,13 +39,13 @@ impl Repetitions {
     }
 
     /// Returns the positions of the conversations after which a process crashed.
-    fn guilty(&self) -> Vec<usize> {
+    fn crash_positions(&self) -> Vec<usize> {
         (0..self.rates.len()).filter(|at| self.rates[*at].failed > 0).collect()
     }
 
     fn verdict(&self) -> CrashVerdict {
         let failed = self.total().failed;
-        match self.guilty().as_slice() {
+        match self.crash_positions().as_slice() {
             [] => CrashVerdict::NotAgain,
             _ if failed < CRASHES_MIN => CrashVerdict::TooFew,
             [one] if coincidence(self.rates.len(), failed) <= COINCIDENCE_MAX => {

@@ -43,7 +43,7 @@ pub(super) fn splits(
         }
         let scripts: Vec<TalkScript> =
             group.iter().map(|at| runner.bare(cut(*at), PLAIN_DEADLINE)).collect();
-        let talks = runner.together(scripts.clone());
+        let talks = runner.play_all(scripts.clone());
         for ((at, script), talk) in group.iter().zip(&scripts).zip(talks) {
             let name = format!("cut after byte {at}");
             plainly(runner, case, &name, script, talk, result);
@@ -261,7 +261,7 @@ pub(super) fn plainly(
         tries.add(outcome != TestOutcome::Pass, false, one);
     }
     let reproduced = tries.reproduced();
-    let counts = (tries.made(), tries.failed());
+    let counts = (tries.attempt_count(), tries.failed());
     let Some(mut kept) = tries.into_kept().filter(|_| reproduced != Reproduced::Never) else {
         return;
     };

@@ -31,7 +31,7 @@ pub(super) fn run(
 ) {
     let mut reached: Option<EscalationLevel> = None;
     let mut lost: Option<(EscalationLevel, String)> = None;
-    let mut cut = cut_short(runner);
+    let mut cut = early_end_reason(runner);
     for number in 0..with.levels.min(30) {
         if cut.is_some() || lost.is_some() || result.outcome == TestOutcome::Fail {
             break;
@@ -42,7 +42,7 @@ pub(super) fn run(
             ..EscalationLevel::default()
         };
         let probes = hold(runner, case, with, number, &mut level, result);
-        cut = cut_short(runner);
+        cut = early_end_reason(runner);
         match probes.iter().find(|probe| probe.seen == Seen::Lost && !probe.ours) {
             Some(probe) => lost = Some((level, probe.said.clone())),
             // it was not sent completely
@@ -85,7 +85,7 @@ pub(super) fn run(
 }
 
 /// Returns the reason why the levels ended early.
-fn cut_short(runner: &mut Runner<'_>) -> Option<&'static str> {
+fn early_end_reason(runner: &mut Runner<'_>) -> Option<&'static str> {
     if runner.is_stopped() {
         return Some("then the run ended");
     }
@@ -150,7 +150,7 @@ fn hold(
     let probes = runner.play_with_probes(&case.id, &mut rain);
     let RandomLoad { sent, tally, faults, cut, .. } = rain;
     for (script, talk) in cut {
-        runner.trail.add(Suspect::of(case, CUT, script, talk));
+        runner.trail.add(Suspect::new(case, CUT, script, talk));
     }
     (level.sent, level.took) = (sent, runner.now() - start);
     for (row, count) in tally {

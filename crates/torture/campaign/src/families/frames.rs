@@ -63,7 +63,7 @@ impl Flood<'_> {
     }
 
     /// Returns a request whose content never arrives.
-    fn begun(&self, number: u32) -> Vec<u8> {
+    fn unfinished_request(&self, number: u32) -> Vec<u8> {
         write::frame(HEADERS, END_HEADERS, 2 * number + 1, self.block)
     }
 }
@@ -113,11 +113,15 @@ const KINDS: [FloodFrames; 18] = [
         let window = write::setting(INITIAL_WINDOW_SIZE, 65_535 + number % 2);
         write::frame(SETTINGS, 0, 0, &[table, window].concat())
     }),
-    kind(FloodKind::EmptyData, |flood, _| flood.begun(0), |_, _| write::frame(DATA, 0, 1, &[])),
+    kind(
+        FloodKind::EmptyData,
+        |flood, _| flood.unfinished_request(0),
+        |_, _| write::frame(DATA, 0, 1, &[]),
+    ),
     // a buffer, a wake-up or a credit per byte of a message
     kind(
         FloodKind::SingleBytes,
-        |flood, _| [flood.begun(0), write::frame(DATA, 0, 1, &SINGLE_PREFIX)].concat(),
+        |flood, _| [flood.unfinished_request(0), write::frame(DATA, 0, 1, &SINGLE_PREFIX)].concat(),
         |_, _| write::frame(DATA, 0, 1, b"a"),
     ),
     kind(FloodKind::Priority, nothing, |_, number| {
@@ -138,7 +142,7 @@ const KINDS: [FloodFrames; 18] = [
         |_, _| write::frame(SETTINGS, 0, 0, &write::setting(INITIAL_WINDOW_SIZE, 0)),
         |flood, number| flood.request(number),
     ),
-    kind(FloodKind::Streams, nothing, |flood, number| flood.begun(number)),
+    kind(FloodKind::Streams, nothing, |flood, number| flood.unfinished_request(number)),
     kind(
         FloodKind::HpackBomb,
         |flood, _| {

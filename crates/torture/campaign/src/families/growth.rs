@@ -79,7 +79,7 @@ pub(super) fn run(
     result: &mut CaseResult,
 ) {
     response_time(runner, result);
-    let grown = grown(runner.life.rows());
+    let grown = grown_resources(runner.life.rows());
     if grown.is_empty() || !runner.world.governor().may_repeat() {
         return;
     }
@@ -98,7 +98,7 @@ pub(super) fn run(
                 continue;
             }
             let levels = resource.levels(&batches.levels);
-            let Some(slope) = Slope::of(&levels).filter(|slope| slope.is_growth(resource)) else {
+            let Some(slope) = Slope::new(&levels).filter(|slope| slope.is_growth(resource)) else {
                 continue;
             };
             let (slope, batches) = match resource.what {
@@ -123,11 +123,11 @@ pub(super) fn run(
     }
     result.notes.push(format!(
         "{}, but repeating each kind of request does not add to it: a cache or a pool was filled",
-        in_words(&grown)
+        description(&grown)
     ));
 }
 
-fn in_words(grown: &[Grown]) -> String {
+fn description(grown: &[Grown]) -> String {
     let all: Vec<&str> = grown.iter().map(|one| one.text.as_str()).collect();
     all.join("; ")
 }
@@ -141,12 +141,12 @@ fn unexamined(
     result: &mut CaseResult,
 ) {
     let found = steep.map(|(resource, slope)| {
-        let per_batch = resource.what.shown(slope.per_batch.max(0.0) as u64);
+        let per_batch = resource.what.format_amount(slope.per_batch.max(0.0) as u64);
         format!(" ({per_batch} a batch so far)")
     });
     let why = format!(
         "{}; batches of {name}{} ended before they showed whether it continues",
-        in_words(grown),
+        description(grown),
         found.unwrap_or_default()
     );
     result.note(PressureOutcome::Inconclusive, why);
@@ -178,7 +178,7 @@ fn continued(
             return Continued::CutShort;
         };
         let levels = resource.levels(&batches.levels);
-        match Slope::of(&levels).filter(|slope| slope.is_growth(resource)) {
+        match Slope::new(&levels).filter(|slope| slope.is_growth(resource)) {
             Some(slope) if slope.per_batch * 2.0 >= first.per_batch => {
                 last = Continued::Steady(slope, Box::new(batches));
             }
@@ -196,7 +196,7 @@ struct Grown {
 
 /// Returns the resources that grew from the first case to the last, with the cases that added most.
 /// If the number of workers changes, so do their resources.
-fn grown(rows: &[ServerRow]) -> Vec<Grown> {
+fn grown_resources(rows: &[ServerRow]) -> Vec<Grown> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
     let same = first.state.workers.len() == last.state.workers.len();
     if !same || !first.state.machine.is_empty() || first.state.listeners != last.state.listeners {
@@ -207,7 +207,7 @@ fn grown(rows: &[ServerRow]) -> Vec<Grown> {
         let (before, after) = (what.level(&first.state), what.level(&last.state));
         let is_grown = after.saturating_sub(before) >= resource.grown
             && after as f64 >= before as f64 * FACTOR;
-        let (before, after) = (what.shown(before), what.shown(after));
+        let (before, after) = (what.format_amount(before), what.format_amount(after));
         let most = most_added(rows, what);
         let name = what.text();
         let text = format!("{name} grew from {before} to {after} over the run{most}");
@@ -230,7 +230,7 @@ fn most_added(rows: &[ServerRow], what: HeldResource) -> String {
     let named: Vec<String> = steps
         .iter()
         .take(3)
-        .map(|(added, case)| format!("{case} {}", what.shown(*added)))
+        .map(|(added, case)| format!("{case} {}", what.format_amount(*added)))
         .collect();
     if named.is_empty() { String::new() } else { format!(" (most in {})", named.join(", ")) }
 }
@@ -266,7 +266,7 @@ fn batches(
                 })
                 .collect();
             example = example.or_else(|| scripts.first().cloned());
-            runner.together(scripts);
+            runner.play_all(scripts);
         }
         runner.world.pause(SETTLE);
         levels.push(runner.world.server()?);
@@ -296,9 +296,10 @@ struct Slope {
 }
 
 impl Slope {
+    /// Fits the growth per batch; `None` without a trend.
     /// `levels`: one before the first batch, which fills pools and is omitted, and one after each
     /// batch.
-    fn of(levels: &[u64]) -> Option<Slope> {
+    fn new(levels: &[u64]) -> Option<Slope> {
         let levels = levels.get(1..).filter(|levels| levels.len() > 2)?;
         let points: Vec<(f64, f64)> =
             levels.iter().enumerate().map(|(at, level)| (at as f64, *level as f64)).collect();
@@ -329,7 +330,7 @@ fn leaked(
     batches: &Batches,
     result: &mut CaseResult,
 ) {
-    let words = |value: f64| resource.what.shown(value.max(0.0) as u64);
+    let words = |value: f64| resource.what.format_amount(value.max(0.0) as u64);
     let why = format!(
         "{} grows by {} per {requests} requests (at least {} with 95 % confidence), over {} \
         batches, without leveling off",
@@ -378,14 +379,14 @@ mod tests {
     #[test]
     fn steady_growth_is_a_leak_and_noise_is_not() {
         let [memory, descriptors, _] = RESOURCES;
-        let mib = |levels: [u64; 6]| Slope::of(&levels.map(|level| level << 20)).unwrap();
+        let mib = |levels: [u64; 6]| Slope::new(&levels.map(|level| level << 20)).unwrap();
         assert!(mib([10, 20, 22, 24, 26, 28]).is_growth(&memory));
         // filled by the first batch
         assert!(!mib([10, 60, 60, 60, 60, 60]).is_growth(&memory));
         assert!(!mib([10, 30, 24, 31, 25, 30]).is_growth(&memory));
-        assert!(!Slope::of(&[5, 6, 7, 8, 9, 10]).unwrap().is_growth(&descriptors));
-        assert!(Slope::of(&[5, 25, 45, 65, 85, 105]).unwrap().is_growth(&descriptors));
-        assert_eq!(Slope::of(&[1, 2, 3]), None);
+        assert!(!Slope::new(&[5, 6, 7, 8, 9, 10]).unwrap().is_growth(&descriptors));
+        assert!(Slope::new(&[5, 25, 45, 65, 85, 105]).unwrap().is_growth(&descriptors));
+        assert_eq!(Slope::new(&[1, 2, 3]), None);
     }
 
     #[test]
@@ -397,15 +398,15 @@ mod tests {
             };
             levels.iter().map(row).collect()
         };
-        assert!(grown(&rows(&[("", 20), ("F-01", 24), ("F-02", 26)])).is_empty());
-        let grown = grown(&rows(&[("", 20), ("F-01", 24), ("F-02", 40)]));
+        assert!(grown_resources(&rows(&[("", 20), ("F-01", 24), ("F-02", 26)])).is_empty());
+        let grown = grown_resources(&rows(&[("", 20), ("F-01", 24), ("F-02", 40)]));
         let text = "resident memory grew from 20.0 MiB to 40.0 MiB over the run (most in F-02 16.0 MiB, F-01 \
             4.00 MiB)";
-        assert_eq!(in_words(&grown), text);
+        assert_eq!(description(&grown), text);
         let cases = torture::catalogue::cases().unwrap();
         let case = cases.iter().find(|case| case.id == "C-14").unwrap();
         let [memory, ..] = RESOURCES;
-        let slope = Slope::of(&[10, 20, 22, 24, 26, 28].map(|level| level << 20)).unwrap();
+        let slope = Slope::new(&[10, 20, 22, 24, 26, 28].map(|level| level << 20)).unwrap();
         for (steep, found) in [(None, ""), (Some((&memory, &slope)), " (2.00 MiB a batch so far)")]
         {
             let mut result = CaseResult::of(case);

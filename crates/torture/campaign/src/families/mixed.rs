@@ -86,7 +86,7 @@ pub(super) fn run(
         for (at, neighbor) in neighbors.into_iter().enumerate() {
             scripts.insert((at * 2).min(scripts.len()), neighbor);
         }
-        let talks = runner.together(scripts.clone());
+        let talks = runner.play_all(scripts.clone());
         for one in &asked {
             let place = scripts.iter().position(|script| script.steps == one.script.steps);
             let Some(talk) = place.and_then(|place| talks.get(place)) else { continue };
@@ -110,7 +110,7 @@ pub(super) fn run(
         );
         result.notes.push(text);
     }
-    if !result.exchanges.is_empty() && !still(runner, &known, keeps) {
+    if !result.exchanges.is_empty() && !still_match(runner, &known, keeps) {
         result.notes.push("the pages changed meanwhile, so nothing can be concluded".to_owned());
         result.outcome = ConversationOutcome::Inconclusive.into();
         result.exchanges.iter_mut().for_each(|one| {
@@ -174,7 +174,7 @@ fn steady(runner: &mut Runner<'_>, target: &str, fields: &str, keeps: bool) -> O
 }
 
 /// Returns whether every request still gets its known response when sent alone.
-fn still(runner: &mut Runner<'_>, known: &[KnownResponse], keeps: bool) -> bool {
+fn still_match(runner: &mut Runner<'_>, known: &[KnownResponse], keeps: bool) -> bool {
     known.iter().all(|one| {
         steady(runner, &one.target, &one.fields, keeps).is_some_and(|response| one.is(&response))
     })

@@ -54,11 +54,11 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
                 script
             })
             .collect();
-        let talks = runner.together(scripts.clone());
+        let talks = runner.play_all(scripts.clone());
         // any of them may have crashed the server: all were sent before the check
         for ((number, _), (script, talk)) in round.iter().zip(scripts.iter().zip(&talks)) {
             let name = mutant(*number, runner.settings.seed);
-            runner.trail.add(Suspect::of(case, &name, script.clone(), talk.clone()));
+            runner.trail.add(Suspect::new(case, &name, script.clone(), talk.clone()));
         }
         for (((number, specimen), shot), (script, talk)) in
             round.iter().zip(&shots).zip(scripts.into_iter().zip(talks))

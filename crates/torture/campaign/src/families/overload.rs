@@ -25,7 +25,7 @@ use units::Nanos;
 
 /// Returns the effect of a load on well-behaved clients, and its verdict; instants count from the
 /// start of the load.
-fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
+fn load_effect(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
     let (load, origin) = (&played.load, runner.prober.origin());
     let own = |at: Nanos| at - origin;
     // the kept probe sends its next request after the response: if every response is late, the
@@ -39,7 +39,7 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureV
         armed_at: own(load.start() + from),
         released_at: own(load.released_at()),
         over_at: own(load.over_at()),
-        back_at: load.back_at(),
+        back_at: load.recovered_at(),
         wanted: load.established(),
         armed: load.established(),
         short: load.is_short(),

@@ -48,7 +48,7 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
             let most = runner.profile.silence_max(Some(AFTER_HANG)).unwrap_or(AFTER_HANG);
             scripts.iter_mut().for_each(|one| one.deadline = one.deadline.min(most));
         }
-        let talks = runner.together(scripts.clone());
+        let talks = runner.play_all(scripts.clone());
         suspect_all(runner, case, &batch, &scripts, &talks);
         // judged in the order of their numbers, however many were concurrent
         for (at, talk) in talks.into_iter().enumerate().take(shots.len()) {
@@ -91,7 +91,7 @@ fn suspect_all(
     }
     for ((index, script), talk) in batch.iter().zip(scripts).zip(talks) {
         let name = numbered(runner, *index);
-        runner.trail.add(Suspect::of(case, &name, script.clone(), talk.clone()));
+        runner.trail.add(Suspect::new(case, &name, script.clone(), talk.clone()));
     }
 }
 
@@ -233,11 +233,11 @@ fn again(
         }
         // wait for silence concurrently
         let scripts: Vec<TalkScript> = (1..TRIES).map(|_| script(runner, shot)).collect();
-        for (script, talk) in scripts.clone().into_iter().zip(runner.together(scripts)) {
+        for (script, talk) in scripts.clone().into_iter().zip(runner.play_all(scripts)) {
             if is_cut(runner, &talk) {
                 continue;
             }
-            let attempt = tries.made() + 1;
+            let attempt = tries.attempt_count() + 1;
             let judged = assess(runner, case, &kept.name, shot, attempt, script, talk);
             tries.count(!judged.1.outcome.is_favorable());
         }
@@ -260,7 +260,7 @@ fn again(
             tries.measure_rate();
         }
     }
-    (kept.tries, kept.failed) = (tries.made(), tries.failed());
+    (kept.tries, kept.failed) = (tries.attempt_count(), tries.failed());
     if silent && kept.tries > 1 && kept.failed == 1 && runner.settings.silence_max.is_some() {
         // it had little time, and responds with more
         kept.judgement.outcome = TestOutcome::Pass;

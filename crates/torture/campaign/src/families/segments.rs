@@ -53,7 +53,7 @@ fn open(window: u16) -> Move {
 }
 
 /// Sends a valid request in two segments split at every position, in order and reversed.
-pub(super) fn cuts(
+pub(super) fn send_split_everywhere(
     runner: &mut Runner<'_>,
     case: &Case,
     with: &RequestSplits,
@@ -80,7 +80,7 @@ pub(super) fn cuts(
             .iter()
             .map(|(at, swapped)| scripts::segments(runner, cut(*at, *swapped), PLAIN_DEADLINE))
             .collect();
-        let talks = runner.together(scripts.clone());
+        let talks = runner.play_all(scripts.clone());
         for (((at, swapped), script), talk) in group.iter().zip(&scripts).zip(talks) {
             let order = if *swapped { ", the second segment first" } else { "" };
             plainly(runner, case, &format!("cut after byte {at}{order}"), script, talk, result);

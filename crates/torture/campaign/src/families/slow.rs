@@ -21,13 +21,13 @@ use torture::result::{CaseResult, ExchangeResult, Measure};
 
 /// Runs a case that holds a slow state.
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
-    let hold = SlowHold::of(case).expect("every slow family holds a state");
+    let hold = SlowHold::new(case).expect("every slow family holds a state");
     let state = hold.state;
     if let Some(why) = meter::hold_states(runner, case) {
         return result.skip(why);
     }
-    let others = state.without_drops().map_or(Vec::new(), |other| runner.states.of(other));
-    let held = runner.states.of(state);
+    let others = state.without_drops().map_or(Vec::new(), |other| runner.states.held_in(other));
+    let held = runner.states.held_in(state);
     if held.is_empty() {
         result.note(
             ConversationOutcome::Inconclusive,
@@ -110,12 +110,12 @@ pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
 /// Returns the measures of a state; holds the state now if it was not held before.
 fn measured(runner: &mut Runner<'_>, state: SlowState) -> Vec<Measure> {
     let Some(case) = meter::case_of(runner, state) else { return Vec::new() };
-    let Some(hold) = SlowHold::of(&case) else { return Vec::new() };
+    let Some(hold) = SlowHold::new(&case) else { return Vec::new() };
     if meter::hold_states(runner, &case).is_some() {
         return Vec::new();
     }
-    let held = runner.states.of(state);
-    let others = state.without_drops().map_or(Vec::new(), |other| runner.states.of(other));
+    let held = runner.states.held_in(state);
+    let others = state.without_drops().map_or(Vec::new(), |other| runner.states.held_in(other));
     let waited = held.iter().filter(|held| !held.was_answered_early());
     let measure = |held: &HeldState| {
         let steady = others.iter().find(|one| one.is_as(held));

@@ -32,7 +32,7 @@ enum HandshakeReply {
 }
 
 impl HandshakeReply {
-    fn of(talk: &Talk) -> HandshakeReply {
+    fn new(talk: &Talk) -> HandshakeReply {
         match (talk.raw.as_slice(), talk.end) {
             (_, TalkEnd::Unconnected(_)) => HandshakeReply::Unconnected,
             ([HANDSHAKE, ..], _) => HandshakeReply::Hello,
@@ -113,7 +113,7 @@ pub(super) fn silent(
     let over = talk.over.as_secs_f64();
     let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let note = match ended {
-        true => HandshakeReply::of(&talk).describe(),
+        true => HandshakeReply::new(&talk).describe(),
         false => format!("none within {}", show::duration(horizon)),
     };
     let outcome = match talk.end {
@@ -161,7 +161,7 @@ pub(super) fn pieces(
             judge: understood,
         },
     ];
-    tried(runner, case, with, trials, result);
+    run_trials(runner, case, with, trials, result);
 }
 
 /// Sends invalid records and unusual ClientHellos.
@@ -202,7 +202,7 @@ pub(super) fn records(
         row("an empty server name", named(Some(b"")), either, answered),
         row("a server name of 255 bytes", named(Some(&long)), either, answered),
     ];
-    tried(runner, case, with, trials, result);
+    run_trials(runner, case, with, trials, result);
 }
 
 /// Performs full handshakes, one per connection, at half the rate and at the full rate.
@@ -260,7 +260,7 @@ fn handshake(talk: &Talk) -> Option<Nanos> {
 }
 
 /// Runs all trials at once and judges them.
-fn tried(
+fn run_trials(
     runner: &mut Runner<'_>,
     case: &Case,
     with: &TlsWait,
@@ -270,9 +270,9 @@ fn tried(
     let wait = with.wait;
     let scripts: Vec<TalkScript> =
         trials.iter().map(|trial| plain(runner, trial.moves.clone(), wait)).collect();
-    let talks = runner.together(scripts.clone());
+    let talks = runner.play_all(scripts.clone());
     for ((trial, script), talk) in trials.iter().zip(&scripts).zip(talks) {
-        let reply = HandshakeReply::of(&talk);
+        let reply = HandshakeReply::new(&talk);
         let outcome = (trial.judge)(reply);
         let why = match (outcome, reply) {
             (ConversationOutcome::Fail, HandshakeReply::Nothing) => {
@@ -376,7 +376,7 @@ mod tests {
             ),
         ];
         for (raw, end, expected, outcomes) in table {
-            let reply = HandshakeReply::of(&talk(raw, end));
+            let reply = HandshakeReply::new(&talk(raw, end));
             assert_eq!(reply.describe(), expected);
             let judged = [refused, answered, no_protocol, understood].map(|judge| judge(reply));
             assert_eq!(judged, outcomes, "{expected}");

@@ -38,11 +38,11 @@ impl Track {
         span >= calm && self.good.len() as u64 > span.0 / every.0.max(1)
     }
 
-    fn back_at(&self) -> Option<Nanos> {
+    fn recovered_at(&self) -> Option<Nanos> {
         self.good.iter().min().map(|(_, answered)| *answered)
     }
 
-    fn felt(&mut self, probe: &Probe, as_before: bool) {
+    fn note_probe(&mut self, probe: &Probe, as_before: bool) {
         if as_before && self.bad_at.is_none_or(|bad| probe.due > bad) {
             self.good.push((probe.due, probe.due + probe.over));
         } else if !as_before {
@@ -68,11 +68,11 @@ impl RecoveryWatch {
         self.released_at = at;
     }
 
-    pub(crate) fn felt(&mut self, probe: &Probe) {
+    pub(crate) fn note_probe(&mut self, probe: &Probe) {
         let track = &mut self.tracks[usize::from(probe.kind == ProbeKind::Keep)];
         track.used = true;
         if probe.due >= self.released_at {
-            track.felt(probe, probe.seen == Seen::Correct && probe.over <= self.slow_from);
+            track.note_probe(probe, probe.seen == Seen::Correct && probe.over <= self.slow_from);
         }
     }
 
@@ -81,8 +81,8 @@ impl RecoveryWatch {
     }
 
     /// Returns the instant since which all probes were normal; `None` if they are not.
-    pub(crate) fn back_at(&self) -> Option<Nanos> {
-        let back = || self.tracks.iter().filter_map(Track::back_at).max();
+    pub(crate) fn recovered_at(&self) -> Option<Nanos> {
+        let back = || self.tracks.iter().filter_map(Track::recovered_at).max();
         if self.is_calm() { back() } else { None }
     }
 }

@@ -111,7 +111,7 @@ impl RoundDirector {
     }
 
     /// Returns the round as the verdict sees it.
-    pub(crate) fn pressed<'a>(
+    pub(crate) fn round_facts<'a>(
         &self,
         base: Baseline,
         probes: &'a [Probe],
@@ -152,7 +152,7 @@ impl RoundDirector {
     fn note(&mut self, over: Vec<(usize, Talk)>) {
         for (place, talk) in over {
             let Some(index) = self.places.remove(&place) else { continue };
-            self.lints.see(&talk);
+            self.lints.note_talk(&talk);
             let by_us = torture::judge::is_ended_by_us(&talk);
             match talk.end {
                 TalkEnd::Broken(_) if !by_us => self.broken_at.push(talk.start + talk.over),
@@ -196,7 +196,7 @@ impl RoundDirector {
         self.armed = self.armed.max(self.places.keys().filter(open).count() as u64);
     }
 
-    fn press(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Wake {
+    fn apply_load(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Wake {
         self.count(stage);
         let end = self.pressed_from + self.plan.hold;
         let least = self.pressed_from + PRESS_MIN.min(self.plan.hold);
@@ -235,13 +235,13 @@ impl RoundDirector {
         if !self.calm.is_calm() && now < self.released_at + GATE {
             return Wake::At(self.released_at + GATE);
         }
-        self.back_at = self.calm.back_at();
+        self.back_at = self.calm.recovered_at();
         self.over_at = now;
         self.phase = Phase::Over;
         Wake::Done
     }
 
-    fn felt_under_load(&mut self, probe: &Probe) {
+    fn note_loaded_probe(&mut self, probe: &Probe) {
         if probe.seen == Seen::Lost {
             self.lost_at = Some(self.lost_at.map_or(probe.due, |at| at.max(probe.due)));
             if self.served_from.is_some_and(|from| from <= probe.due) {
@@ -286,7 +286,7 @@ impl Director for RoundDirector {
             return Wake::At((now + self.plan.hold).min(now + COUNT_AFTER));
         }
         match self.phase {
-            Phase::Press => self.press(now, stage),
+            Phase::Press => self.apply_load(now, stage),
             Phase::Watch => self.watch(now),
             _ => Wake::Done,
         }
@@ -299,9 +299,9 @@ impl Director for RoundDirector {
 
 impl ProbeListener for RoundDirector {
     fn probed(&mut self, probe: &Probe) {
-        self.calm.felt(probe);
+        self.calm.note_probe(probe);
         if self.phase == Phase::Press && probe.due >= self.armed_at - self.origin {
-            self.felt_under_load(probe);
+            self.note_loaded_probe(probe);
         }
     }
 }

@@ -54,6 +54,7 @@ impl Current {
         Current { call, opened_at: None, connected: None, first_byte: None, again }
     }
 
+    /// Records when the connection was established.
     /// `span`: from the start of its connection until it was established.
     fn connect(&mut self, span: Option<Nanos>) {
         if let (Some(at), Some(span)) = (self.opened_at, span) {

@@ -33,7 +33,7 @@ pub(super) fn built(units: &[Unit]) -> Vec<Move> {
 
 /// Returns the pieces of a conversation in which each step is one piece.
 pub(super) fn moves(moves: &[Move]) -> Vec<Unit> {
-    cut(moves, |bytes| ranges(std::iter::empty(), bytes.len()))
+    split_units(moves, |bytes| ranges(std::iter::empty(), bytes.len()))
 }
 
 /// Returns whether the steps are pieces of QUIC streams: a half piece would be parsed with what
@@ -48,12 +48,12 @@ pub(super) fn are_pieces(moves: &[Move]) -> bool {
 
 /// Returns each of them.
 pub(super) fn pieces(moves: &[Move]) -> Vec<Unit> {
-    cut(moves, |bytes| http3::pieces(bytes).unwrap_or_default())
+    split_units(moves, |bytes| http3::pieces(bytes).unwrap_or_default())
 }
 
 /// Returns the pieces that end with an empty line each.
 pub(super) fn requests(moves: &[Move]) -> Vec<Unit> {
-    cut(moves, |bytes| {
+    split_units(moves, |bytes| {
         let ends = (1..=bytes.len()).filter(|end| {
             let done = &bytes[..*end];
             done.ends_with(b"\r\n\r\n") || done.ends_with(b"\n\n")
@@ -64,12 +64,14 @@ pub(super) fn requests(moves: &[Move]) -> Vec<Unit> {
 
 /// Returns lines, each with its end.
 pub(super) fn lines(moves: &[Move]) -> Vec<Unit> {
-    cut(moves, |bytes| ranges((1..=bytes.len()).filter(|end| bytes[end - 1] == b'\n'), bytes.len()))
+    split_units(moves, |bytes| {
+        ranges((1..=bytes.len()).filter(|end| bytes[end - 1] == b'\n'), bytes.len())
+    })
 }
 
 /// Returns `%XX`, long runs of one byte, and other bytes individually.
 pub(super) fn tokens(moves: &[Move]) -> Vec<Unit> {
-    cut(moves, |bytes| {
+    split_units(moves, |bytes| {
         let mut found = Vec::new();
         let mut at = 0;
         while at < bytes.len() {
@@ -89,7 +91,7 @@ pub(super) fn tokens(moves: &[Move]) -> Vec<Unit> {
     })
 }
 
-fn cut(moves: &[Move], into: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Unit> {
+fn split_units(moves: &[Move], into: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Unit> {
     let mut units = Vec::new();
     for (step, what) in moves.iter().enumerate() {
         match what {
@@ -138,7 +140,7 @@ pub(super) fn is_long(count: usize) -> bool {
 
 /// Returns long stretches whose length may be relevant: of a query, of other words of the head, of
 /// bodies.
-pub(super) fn stretches(moves: &[Move]) -> Vec<ByteSpan> {
+pub(super) fn long_spans(moves: &[Move]) -> Vec<ByteSpan> {
     let mut found = Vec::new();
     for (step, what) in moves.iter().enumerate() {
         let Move::Send(bytes) = what else { continue };

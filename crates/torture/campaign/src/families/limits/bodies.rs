@@ -60,7 +60,7 @@ pub(in crate::families) fn body(
     let shot = |size: u64| {
         let mut bytes = posted(target, &format!("Content-Length: {size}\r\n")).into_bytes();
         bytes.resize(bytes.len() + usize::try_from(size).unwrap_or(0), b'a');
-        Shot::of("POST", bytes)
+        Shot::new("POST", bytes)
     };
     let growth = Growth {
         counted: "its content",
@@ -73,7 +73,7 @@ pub(in crate::families) fn body(
 
 fn chunked(target: &TestTarget, rest: &str) -> Shot {
     let head = posted(target, "Transfer-Encoding: chunked\r\n");
-    Shot::of("POST", (head + rest).into_bytes())
+    Shot::new("POST", (head + rest).into_bytes())
 }
 
 pub(in crate::families) fn chunks(

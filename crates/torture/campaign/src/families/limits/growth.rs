@@ -36,7 +36,7 @@ pub(super) struct Shot {
 
 impl Shot {
     /// Returns an exchange with one write and one response.
-    pub(super) fn of(method: &str, bytes: Vec<u8>) -> Shot {
+    pub(super) fn new(method: &str, bytes: Vec<u8>) -> Shot {
         Shot { steps: vec![Move::Send(bytes)], methods: vec![method.to_owned()], deadline: TIME }
     }
 }
@@ -217,7 +217,7 @@ pub(super) fn grow(
         return None;
     }
     if let Some((amount, why)) = &met.bad {
-        bad_again(runner, case, growth, *amount, why, result);
+        confirm_failure(runner, case, growth, *amount, why, result);
     }
     if let Some((amount, why)) = &met.ended {
         let why = format!("{} of {}: {why}", growth.what, growth.quantity(*amount));
@@ -269,6 +269,7 @@ fn searched(
     if is_taken && below.0.high.is_some() { below } else { (found, met) }
 }
 
+/// Searches for the limit between two amounts.
 /// `in_vain`: returns whether this response to the smallest amount ends the search.
 fn searched_between(
     runner: &mut Runner<'_>,
@@ -287,7 +288,7 @@ fn searched_between(
 
 /// Sends a request of a search and returns whether it is accepted or how it is refused; `None` if
 /// inconclusive.
-pub(super) fn taken(
+pub(super) fn probe_amount(
     runner: &mut Runner<'_>,
     case: &Case,
     name: &str,
@@ -377,7 +378,7 @@ pub(super) fn noted(
 
 /// Retries a failure, which is a finding only if it is reproducible. If a retry is inconclusive,
 /// keeps the first result.
-fn bad_again(
+fn confirm_failure(
     runner: &mut Runner<'_>,
     case: &Case,
     growth: &Growth<'_>,
@@ -406,7 +407,7 @@ fn bad_again(
         Reproduced::Sometimes | Reproduced::Never => LimitOutcome::Flaky,
     };
     result.show(outcome);
-    let counts = (tries.made(), tries.failed());
+    let counts = (tries.attempt_count(), tries.failed());
     let Some((script, talk, judgement)) = tries.into_kept() else {
         result.notes.push(format!("{name}: {why}"));
         return;

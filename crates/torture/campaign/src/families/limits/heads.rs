@@ -19,7 +19,7 @@ pub(super) fn begun(target: &TestTarget, method: &str, path: &str) -> String {
 
 pub(super) fn ended(mut head: String) -> Shot {
     head.push_str("\r\n");
-    Shot::of("GET", head.into_bytes())
+    Shot::new("GET", head.into_bytes())
 }
 
 /// Returns filler letters up to `size` bytes.
@@ -28,7 +28,7 @@ pub(super) fn filler(size: u64, known: usize) -> String {
 }
 
 /// Returns the path with the separator for another parameter.
-pub(super) fn joined(path: &str) -> String {
+pub(super) fn with_separator(path: &str) -> String {
     format!("{path}{}", if path.contains('?') { '&' } else { '?' })
 }
 
@@ -39,7 +39,7 @@ pub(in crate::families) fn target(
     result: &mut CaseResult,
 ) {
     let target = runner.target;
-    let path = joined(&target.values.path);
+    let path = with_separator(&target.values.path);
     let shot = |size: u64| {
         let line = format!("GET {path} HTTP/1.1\r\n");
         ended(begun(target, "GET", &format!("{path}{}", filler(size, line.len()))))
@@ -167,7 +167,7 @@ pub(in crate::families) fn pairs(
     };
     let query = |count: u64| {
         let pairs = vec!["a=1"; usize::try_from(count).unwrap_or(0)].join("&");
-        ended(begun(target, "GET", &(joined(path) + &pairs)))
+        ended(begun(target, "GET", &(with_separator(path) + &pairs)))
     };
     let segments = |count: u64| {
         let mut made = String::new();

@@ -2,7 +2,7 @@
 //! long line or field that of the whole head. Reported, not scored.
 
 use super::growth::{self, Boundary, Growth, Shot};
-use super::heads::{begun, ended, filler, joined};
+use super::heads::{begun, ended, filler, with_separator};
 use crate::{Runner, TestTarget};
 use torture::case::{Case, SizeLimit};
 use torture::judge::LimitOutcome;
@@ -62,7 +62,7 @@ fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResu
 type Grown<'a> = &'a dyn Fn(u64, u64) -> Shot;
 
 fn long_line(target: &TestTarget, size: u64, more: u64) -> Shot {
-    let path = joined(&target.values.path);
+    let path = with_separator(&target.values.path);
     let line = format!("GET {path} HTTP/1.1\r\n");
     let head = begun(target, "GET", &format!("{path}{}", filler(size, line.len())));
     ended(head + &field("X-More", more))
@@ -77,7 +77,7 @@ fn long_method(target: &TestTarget, size: u64, more: u64) -> Shot {
     let method = filler(size, 0).to_uppercase();
     let path = match more {
         0 => target.values.path.clone(),
-        more => joined(&target.values.path) + &filler(more, 0),
+        more => with_separator(&target.values.path) + &filler(more, 0),
     };
     ended(begun(target, &method, &path))
 }
@@ -110,7 +110,7 @@ fn overlap(
     };
     let mut ask = |size: u64| {
         let name = format!("{what} of {}, and {MORE} more", show::count(size));
-        growth::taken(runner, case, &name, grown(size, MORE), base)
+        growth::probe_amount(runner, case, &name, grown(size, MORE), base)
     };
     // the added part must be acceptable by itself
     let (Some(Ok(())), Some(at_bound)) = (ask(least), ask(low)) else { return };

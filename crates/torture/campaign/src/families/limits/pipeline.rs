@@ -36,12 +36,12 @@ pub(in crate::families) fn depth(
         }
         let bytes = request.repeat(usize::try_from(count).unwrap_or(0));
         let methods = vec!["GET".to_owned(); usize::try_from(count).unwrap_or(0)];
-        let shot = Shot { methods, deadline: TIME, ..Shot::of("GET", bytes) };
+        let shot = Shot { methods, deadline: TIME, ..Shot::new("GET", bytes) };
         let (script, talk) = growth::send_shot(runner, shot);
         let right =
             talk.replies.responses.iter().filter(|one| runner.profile.plain().is(one)).count()
                 as u64;
-        let (shown, why) = judged(&talk, right, count);
+        let (shown, why) = judge_pipeline(&talk, right, count);
         let outcome = TestOutcome::from(shown);
         let name = format!("{} requests at once", show::count(count));
         let judgement = growth::noted(runner, case, &name, 1, &script, &talk, outcome, why);
@@ -81,7 +81,7 @@ pub(in crate::families) fn depth(
     }
 }
 
-fn judged(talk: &Talk, right: u64, count: u64) -> (ConversationOutcome, String) {
+fn judge_pipeline(talk: &Talk, right: u64, count: u64) -> (ConversationOutcome, String) {
     let responses = talk.replies.responses.len() as u64;
     if let Some(why) = judge::broken_response(talk) {
         return (ConversationOutcome::Fail, why);

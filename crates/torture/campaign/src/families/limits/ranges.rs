@@ -79,13 +79,13 @@ fn ask(
     let (path, host, ours) = (&values.path, &values.host, &runner.target.fields);
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}Range: bytes={list}\r\n\r\n");
-    let (script, talk) = growth::send_shot(runner, Shot::of("GET", request.into_bytes()));
+    let (script, talk) = growth::send_shot(runner, Shot::new("GET", request.into_bytes()));
     let length = runner.profile.plain().body_len.max(1);
     let came = talk.replies.responses.first().map(|response| response.body_len);
     let share = came.map(|came| came as f64 / length as f64);
     // a page shorter than its request costs no more than the request
     let asked = length.max(talk.sent);
-    let (outcome, why) = judged(&talk, came, (length, asked));
+    let (outcome, why) = judge_range(&talk, came, (length, asked));
     let judgement = growth::noted(runner, case, name, 1, &script, &talk, outcome, why);
     let seen = judgement.seen.clone();
     if judgement.kind == Some(FailureKind::Lost) {
@@ -114,7 +114,11 @@ fn expected() -> String {
 
 /// Judges the response. `length`: size of the page; `asked`: size that the response is compared
 /// with.
-fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (LimitOutcome, String) {
+fn judge_range(
+    talk: &Talk,
+    came: Option<u64>,
+    (length, asked): (u64, u64),
+) -> (LimitOutcome, String) {
     if let TalkEnd::Unconnected(class) = talk.end {
         return (LimitOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }

@@ -58,7 +58,7 @@ impl Timings {
     fn grows_superlinearly(&self) -> bool {
         let least = |timed: &Vec<Timed>| timed.iter().map(|(took, ..)| *took).min();
         let [Some(short), Some(long)] = self.sizes.each_ref().map(least) else { return false };
-        steep(long, short, self.plain())
+        grows_too_fast(long, short, self.plain())
     }
 }
 
@@ -210,7 +210,7 @@ fn quotient(long: Nanos, short: Nanos, plain: Nanos) -> f64 {
 }
 
 /// Returns whether `long` exceeds what the size explains and is long enough to matter.
-fn steep(long: Nanos, short: Nanos, plain: Nanos) -> bool {
+fn grows_too_fast(long: Nanos, short: Nanos, plain: Nanos) -> bool {
     quotient(long, short, plain) > growth_max(long) && long >= LONG_MIN
 }
 
@@ -238,8 +238,9 @@ mod tests {
             let plain = plain.map(Nanos::from_micros).to_vec();
             Timings { plain, ..Timings::default() }.is_too_noisy()
         };
-        let steep =
-            |short, long| steep(Nanos::from_millis(long), Nanos::from_millis(short), Nanos::ZERO);
+        let steep = |short, long| {
+            grows_too_fast(Nanos::from_millis(long), Nanos::from_millis(short), Nanos::ZERO)
+        };
         // 29 ms for 812 us of work is scheduling; the same ratio of a second is not
         assert!(!steep(1, 47) && steep(20, 940) && !steep(20, 390));
         assert!(!restless([200, 210, 220, 300, 9_000]) && restless([200, 210, 900, 3_000, 9_000]));

@@ -2,8 +2,8 @@
 //! bracket is narrow.
 
 use super::course::{self, LoadPlan, Played};
-use super::felt;
 use super::load::{Flow, Route};
+use super::load_effect;
 use super::steps::LoadStep;
 use crate::Runner;
 use crate::knee::{Knee, Limit, RATE_LOW};
@@ -67,12 +67,12 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
         let flow = Flow::new(0, Nanos::ZERO, span, rate);
         let course = LoadPlan::new(vec![route.clone()], vec![flow], span);
         let played = course::play(runner, case, search.waiting, course);
-        let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
+        let step = LoadStep::new(played.load.calls(), 0, Nanos::ZERO, span);
         if played.cut_short {
             knee.limit = Some(Limit::Time);
             break;
         }
-        let (_, verdict) = felt(runner, &played, Nanos::ZERO);
+        let (_, verdict) = load_effect(runner, &played, Nanos::ZERO);
         if verdict.outcome == PressureOutcome::Crashed {
             let why = verdict.notes.into_iter().next().unwrap_or_default();
             knee.crashed = Some(format!("at {}: {why}", show::rate(rate)));

@@ -3,7 +3,7 @@
 use super::course::{self, LoadPlan};
 use super::load::Flow;
 use super::steps::LoadStep;
-use super::{GRAVE, felt, found, settle, unreached};
+use super::{GRAVE, found, load_effect, settle, unreached};
 use crate::Runner;
 use crate::pressure::SHED_SHARE;
 use torture::case::{Case, OverloadHeld};
@@ -34,8 +34,8 @@ pub(in crate::families) fn run(
     let route = course::probed_route(runner);
     let played =
         course::play(runner, case, with.waiting, LoadPlan::new(vec![route], vec![flow], span));
-    let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
-    let (health, verdict) = felt(runner, &played, Nanos::ZERO);
+    let step = LoadStep::new(played.load.calls(), 0, Nanos::ZERO, span);
+    let (health, verdict) = load_effect(runner, &played, Nanos::ZERO);
     result.health = Some(health);
     let kept = step.goodput() / knee.peak.max(f64::MIN_POSITIVE);
     result.measures.push(Measure::exact(

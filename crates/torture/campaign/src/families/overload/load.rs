@@ -159,8 +159,8 @@ impl Load {
         self.over_at
     }
 
-    pub(super) fn back_at(&self) -> Option<Nanos> {
-        self.offer.calm.back_at()
+    pub(super) fn recovered_at(&self) -> Option<Nanos> {
+        self.offer.calm.recovered_at()
     }
 
     pub(super) fn established(&self) -> u64 {
@@ -207,7 +207,7 @@ impl Load {
         let Some(wanted) = line.call else { return };
         let response = talk.replies.responses.get(line.answered);
         let met = match response {
-            Some(response) if response.complete => self.judged(wanted, response),
+            Some(response) if response.complete => self.judge_response(wanted, response),
             // closed between two requests: any client retries on a new connection
             None if line.answered > 0 && !wanted.again && self.resends(talk.end) => {
                 self.again.push_back(LoadTarget { again: true, ..wanted });
@@ -227,7 +227,7 @@ impl Load {
         &self.offer.routes[self.offer.flows[wanted.flow].route]
     }
 
-    fn judged(&self, wanted: LoadTarget, response: &Response) -> Met {
+    fn judge_response(&self, wanted: LoadTarget, response: &Response) -> Met {
         match response.status {
             _ if self.route(wanted).plain.is(response) => Met::Right,
             429 | 503 => Met::Shed,
@@ -246,7 +246,7 @@ impl Load {
             let response = stage.replies(place).and_then(|all| all.responses.get(line.answered));
             let whole = response.filter(|response| response.complete);
             let met = match whole {
-                Some(response) => self.judged(wanted, response),
+                Some(response) => self.judge_response(wanted, response),
                 None if wanted.due + self.route(wanted).deadline <= now => Met::Silent,
                 None => continue,
             };
@@ -424,7 +424,7 @@ impl Director for Load {
 
 impl ProbeListener for Load {
     fn probed(&mut self, probe: &Probe) {
-        self.offer.calm.felt(probe);
+        self.offer.calm.note_probe(probe);
     }
 }
 

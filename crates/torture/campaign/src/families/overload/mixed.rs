@@ -4,7 +4,7 @@ use super::climb;
 use super::course::{self, LoadPlan};
 use super::load::{Flow, Route};
 use super::steps::LoadStep;
-use super::{GRAVE, felt, found, settle, unreached};
+use super::{GRAVE, found, load_effect, settle, unreached};
 use crate::knee::Knee;
 use crate::{PLAIN_DEADLINE, Runner};
 use torture::case::{Case, OverloadMixed};
@@ -54,10 +54,10 @@ pub(in crate::families) fn run(
     let flows = vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, with.hold, rate)];
     let routes = vec![course::probed_route(runner), costly];
     let played = course::play(runner, case, with.waiting, LoadPlan::new(routes, flows, end));
-    let alone = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, ALONE);
-    let mixed = LoadStep::of(played.load.calls(), 0, ALONE, end);
-    let dear = LoadStep::of(played.load.calls(), 1, ALONE, end);
-    let (health, verdict) = felt(runner, &played, ALONE);
+    let alone = LoadStep::new(played.load.calls(), 0, Nanos::ZERO, ALONE);
+    let mixed = LoadStep::new(played.load.calls(), 0, ALONE, end);
+    let dear = LoadStep::new(played.load.calls(), 1, ALONE, end);
+    let (health, verdict) = load_effect(runner, &played, ALONE);
     result.health = Some(health);
     let served = mixed.share(mixed.right);
     result.measures.push(Measure::exact(

@@ -3,7 +3,7 @@
 use super::course::{self, LoadPlan};
 use super::load::Flow;
 use super::steps::{LoadedCall, Met};
-use super::{CUT_SHORT, felt, found};
+use super::{CUT_SHORT, found, load_effect};
 use crate::knee::Knee;
 use crate::{Done, Runner, ServerCommand};
 use torture::case::{Case, OverloadRestart};
@@ -38,7 +38,7 @@ struct RestartEffect {
 
 impl RestartEffect {
     /// Computes the effect on the calls of a load, with the command started at this instant.
-    fn of(calls: &[LoadedCall], at: Nanos) -> RestartEffect {
+    fn new(calls: &[LoadedCall], at: Nanos) -> RestartEffect {
         let mut effect = RestartEffect::default();
         let mut refused: Option<(Nanos, Nanos)> = None;
         for call in calls {
@@ -108,11 +108,11 @@ pub(in crate::families) fn run(
     let course = LoadPlan { resends: false, ..LoadPlan::new(vec![route], vec![flow], end) };
     let played = course::play(runner, case, with.waiting, course);
     let done = runner.world.finished_commands();
-    let (health, verdict) = felt(runner, &played, BEFORE);
+    let (health, verdict) = load_effect(runner, &played, BEFORE);
     result.health = Some(health);
     let Some(command) = ran(&done, ServerCommand::Restart, result) else { return };
     let began = command.began - played.load.start();
-    let effect = RestartEffect::of(played.load.calls(), began);
+    let effect = RestartEffect::new(played.load.calls(), began);
     measure(&effect, command, easy, result);
     let lost = effect.cut + effect.silent;
     if lost > 0 {
@@ -206,11 +206,11 @@ mod tests {
             call(1_300, 5, Met::Right),
             call(1_400, 5, Met::Shed),
         ];
-        let effect = RestartEffect::of(&calls, ms(1_000));
+        let effect = RestartEffect::new(&calls, ms(1_000));
         assert_eq!((effect.in_flight, effect.cut, effect.closed, effect.refused), (3, 1, 1, 2));
         assert_eq!((effect.refused_for, effect.lost(), effect.due), (ms(200), 5, 8));
         assert_eq!(effect.words(), "1 cut off, 1 closed without a response, 2 refused, 1 shed");
-        let none = RestartEffect::of(&calls[..1], ms(1_000));
+        let none = RestartEffect::new(&calls[..1], ms(1_000));
         assert_eq!(
             (none.words(), none.refused_for),
             ("all got their usual response".into(), ms(0))

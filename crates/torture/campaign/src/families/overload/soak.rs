@@ -6,7 +6,7 @@ use super::course::{self, LoadPlan};
 use super::found;
 use super::load::Flow;
 use super::steps::LoadStep;
-use super::{felt, is_ours};
+use super::{is_ours, load_effect};
 use crate::scripts::LINGER;
 use crate::{GRACE, PLAIN_DEADLINE, Runner, families, gate, scripts};
 use dialogue::talk::TalkScript;
@@ -43,7 +43,7 @@ pub(in crate::families) fn run(
     let Some(knee) = found(runner, case, with.search(), result) else { return };
     let easy = knee.sustainable_rate(EASY);
     let cases = cases(runner);
-    let (odd, between) = (odd(&cases), between(&cases));
+    let (odd, between) = (odd_requests(&cases), between(&cases));
     let (began, mut turn, mut rows) = (runner.now(), 0, Vec::new());
     while runner.now() - began < span && rows.len() < ROWS_MAX {
         let window = window(with, span);
@@ -55,8 +55,8 @@ pub(in crate::families) fn run(
         };
         let at = runner.now() - began;
         let played = course::play(runner, case, with.waiting, course);
-        let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, window);
-        let (health, verdict) = felt(runner, &played, Nanos::ZERO);
+        let step = LoadStep::new(played.load.calls(), 0, Nanos::ZERO, window);
+        let (health, verdict) = load_effect(runner, &played, Nanos::ZERO);
         if runner.must_end_run() {
             break;
         }
@@ -70,7 +70,7 @@ pub(in crate::families) fn run(
         // problems of ours yield no row
         if is_ours(&played, &step).is_none() {
             let server = runner.world.server().filter(|state| state.machine.is_empty());
-            rows.push(Row::of(at, &step, server.as_ref()));
+            rows.push(Row::new(at, &step, server.as_ref()));
         }
         if let Some(one) = between.get(rows.len() % between.len().max(1)) {
             let mut scratch = CaseResult::of(one);
@@ -125,7 +125,7 @@ fn cases(runner: &Runner<'_>) -> Vec<Case> {
 }
 
 /// Returns the odd requests that are single conversations.
-fn odd(cases: &[Case]) -> Vec<Odd> {
+fn odd_requests(cases: &[Case]) -> Vec<Odd> {
     let of = |case: &Case| {
         let exchanges = case.exchanges.iter().cloned().map(Odd::Exchange);
         let random = case.fuzz.clone().map(|fuzz| Odd::Random(case.clone(), fuzz));

@@ -3,7 +3,7 @@
 use super::course::{self, LoadPlan};
 use super::load::Flow;
 use super::steps::LoadStep;
-use super::{felt, found, measure_recovery, settle, unreached};
+use super::{found, load_effect, measure_recovery, settle, unreached};
 use crate::{GATE, Runner};
 use torture::case::{Case, OverloadSpike};
 use torture::judge::{PressureOutcome, TestOutcome};
@@ -33,8 +33,8 @@ pub(in crate::families) fn run(
     ];
     let route = course::probed_route(runner);
     let played = course::play(runner, case, with.waiting, LoadPlan::new(vec![route], flows, end));
-    let step = LoadStep::of(played.load.calls(), 0, BEFORE, end);
-    let (health, verdict) = felt(runner, &played, BEFORE);
+    let step = LoadStep::new(played.load.calls(), 0, BEFORE, end);
+    let (health, verdict) = load_effect(runner, &played, BEFORE);
     result.health = Some(health);
     let note = format!(
         "after {} of {}, {} before and after",

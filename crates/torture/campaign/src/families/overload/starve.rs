@@ -4,7 +4,7 @@ use super::course::{self, LoadPlan};
 use super::load::Flow;
 use super::restart::{ran, sustainable_rate};
 use super::steps::{LoadedCall, Met};
-use super::{CUT_SHORT, felt, found, measure_recovery};
+use super::{CUT_SHORT, found, load_effect, measure_recovery};
 use crate::{GATE, Runner, ServerCommand};
 use torture::case::{Case, OverloadStarve};
 use torture::judge::{LoadOutcome, PressureOutcome};
@@ -34,13 +34,13 @@ pub(in crate::families) fn run(
     let played =
         course::play(runner, case, with.waiting, LoadPlan::new(vec![route], vec![flow], end));
     let done = runner.world.finished_commands();
-    let (health, verdict) = felt(runner, &played, BEFORE);
+    let (health, verdict) = load_effect(runner, &played, BEFORE);
     result.health = Some(health);
     let Some(starved) = ran(&done, ServerCommand::Starve, result) else { return };
     let Some(relieved) = ran(&done, ServerCommand::Relieve, result) else { return };
     let trouble = starved.trouble.is_some() || relieved.trouble.is_some();
     let (from, until) = (starved.began - played.load.start(), relieved.began - played.load.start());
-    let results = StarvationResult::of(played.load.calls(), from, until);
+    let results = StarvationResult::new(played.load.calls(), from, until);
     let note = format!("starved for {}: {}", show::duration(until - from), results.words());
     measure_recovery(result, "recovery after starvation", &health, note);
     let grave = [PressureOutcome::Crashed, PressureOutcome::Leak];
@@ -84,7 +84,7 @@ struct StarvationResult {
 }
 
 impl StarvationResult {
-    fn of(calls: &[LoadedCall], from: Nanos, until: Nanos) -> StarvationResult {
+    fn new(calls: &[LoadedCall], from: Nanos, until: Nanos) -> StarvationResult {
         let mut results = StarvationResult::default();
         for call in calls.iter().filter(|call| call.due >= from && call.due < until) {
             results.due += 1;
@@ -128,8 +128,8 @@ mod tests {
             met: *met,
         };
         let calls: Vec<LoadedCall> = met.iter().enumerate().map(call).collect();
-        let all = StarvationResult::of(&calls, ms(0), ms(1_000));
+        let all = StarvationResult::new(&calls, ms(0), ms(1_000));
         assert_eq!(all, StarvationResult { due: 5, right: 1, responded: 2, unanswered: 2 });
-        assert_eq!(StarvationResult::of(&calls, ms(100), ms(200)).due, 1);
+        assert_eq!(StarvationResult::new(&calls, ms(100), ms(200)).due, 1);
     }
 }

@@ -77,7 +77,7 @@ pub(crate) struct LoadStep {
 
 impl LoadStep {
     /// Summarizes the requests of a route due in an interval.
-    pub(crate) fn of(calls: &[LoadedCall], route: usize, from: Nanos, until: Nanos) -> LoadStep {
+    pub(crate) fn new(calls: &[LoadedCall], route: usize, from: Nanos, until: Nanos) -> LoadStep {
         let from = from + Nanos::from_secs_f64((until - from).as_secs_f64() * SETTLING);
         let within = |at: Nanos| at >= from && at < until;
         let mut step = LoadStep { span: until - from, ..LoadStep::default() };
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn step(calls: &[LoadedCall]) -> LoadStep {
-        LoadStep::of(calls, 0, Nanos::ZERO, Nanos::SECOND)
+        LoadStep::new(calls, 0, Nanos::ZERO, Nanos::SECOND)
     }
 
     #[test]

@@ -66,10 +66,10 @@ impl ConnectionSearch<'_> {
         let start = runner.now();
         let most = bounds::connections_max(runner.world.governor(), self.most);
         let mut bracket = Bracket::default();
-        if let Some(round) = self.climb(runner, most, &mut bracket) {
+        if let Some(round) = self.raise_connections(runner, most, &mut bracket) {
             return conclude(result, round);
         }
-        while self.narrow(runner, start, &mut bracket) {}
+        while self.bisect(runner, start, &mut bracket) {}
         let former = bracket.good.as_ref().map(|(count, _)| *count);
         // well-behaved connections without an effect need no control
         let former =
@@ -109,7 +109,12 @@ impl ConnectionSearch<'_> {
     }
 
     /// Adds connections until something fails; an inconclusive round ends it.
-    fn climb(&self, runner: &mut Runner<'_>, most: u64, bracket: &mut Bracket) -> Option<Round> {
+    fn raise_connections(
+        &self,
+        runner: &mut Runner<'_>,
+        most: u64,
+        bracket: &mut Bracket,
+    ) -> Option<Round> {
         let mut count = 1;
         loop {
             let hold = if count == most { self.hold } else { hold_time(runner) };
@@ -125,7 +130,7 @@ impl ConnectionSearch<'_> {
     }
 
     /// Runs a round halfway between the bounds; returns false if the search is complete.
-    fn narrow(&self, runner: &mut Runner<'_>, start: Nanos, bracket: &mut Bracket) -> bool {
+    fn bisect(&self, runner: &mut Runner<'_>, start: Nanos, bracket: &mut Bracket) -> bool {
         let Some((bad, _)) = &bracket.bad else { return false };
         let good = bracket.good.as_ref().map_or(0, |(count, _)| *count);
         let hold = hold_time(runner);
@@ -145,10 +150,10 @@ impl ConnectionSearch<'_> {
     }
 
     fn round(&self, runner: &mut Runner<'_>, count: u64, hold: Nanos) -> Round {
-        self.press(runner, self.make, count, hold, None)
+        self.run_round(runner, self.make, count, hold, None)
     }
 
-    fn press(
+    fn run_round(
         &self,
         runner: &mut Runner<'_>,
         make: Make<'_>,
@@ -237,7 +242,7 @@ impl ConnectionSearch<'_> {
         }
         let mut second = match first.outcome {
             PressureOutcome::Denied if self.case.press => {
-                self.press(runner, self.make, count, LONG, Some(SERVED_AGAIN))
+                self.run_round(runner, self.make, count, LONG, Some(SERVED_AGAIN))
             }
             _ => self.round(runner, count, hold_time(runner)),
         };
@@ -277,7 +282,7 @@ impl ConnectionSearch<'_> {
         count: u64,
         round: &mut Round,
     ) {
-        let polite = self.press(runner, control, count, hold_time(runner), None);
+        let polite = self.run_round(runner, control, count, hold_time(runner), None);
         let learned = polite.outcome != PressureOutcome::Inconclusive;
         let denied = learned.then(|| polite.is_bound());
         round.health.control_denied = denied;

@@ -33,18 +33,18 @@ const LOST_MAX: u32 = 3;
 /// Ensures that the states of this case have been held, together with those of all further cases.
 /// Returns the reason if the state of this case cannot be held.
 pub(crate) fn hold_states(runner: &mut Runner<'_>, case: &Case) -> Option<String> {
-    let SlowHold { state, page, .. } = SlowHold::of(case)?;
+    let SlowHold { state, page, .. } = SlowHold::new(case)?;
     // the page that it needs exists and is long enough
     if let Some(why) = page.and_then(|(least, _)| big_page(runner, least).err()) {
         return Some(why);
     }
     background::await_background(runner, &case.id);
-    if !runner.states.tried().contains(&state) && !runner.states.is_serial() {
-        let wanted = wanted(runner, &slow_cases(runner, case));
+    if !runner.states.tried_states().contains(&state) && !runner.states.is_serial() {
+        let wanted = wanted_states(runner, &slow_cases(runner, case));
         hold_all_states(runner, &case.id, wanted);
     }
-    if !runner.states.tried().contains(&state) {
-        let wanted = wanted(runner, std::slice::from_ref(case));
+    if !runner.states.tried_states().contains(&state) {
+        let wanted = wanted_states(runner, std::slice::from_ref(case));
         hold_states_in_turn(runner, wanted);
     }
     None
@@ -53,7 +53,7 @@ pub(crate) fn hold_states(runner: &mut Runner<'_>, case: &Case) -> Option<String
 /// Returns this case, the selected ones, and those needed for comparison.
 fn slow_cases(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
     let mut all = vec![case.clone()];
-    let state = |case: &Case| SlowHold::of(case).map(|hold| hold.state);
+    let state = |case: &Case| SlowHold::new(case).map(|hold| hold.state);
     let asked = runner.cases.iter().filter(|one| !one.press && state(one).is_some());
     all.extend(asked.cloned());
     // the tests parse the catalog
@@ -61,7 +61,7 @@ fn slow_cases(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
     let partners: Vec<SlowState> =
         all.iter().filter_map(|one| state(one)?.without_drops()).collect();
     all.extend(known.into_iter().filter(|one| state(one).is_some_and(|s| partners.contains(&s))));
-    let mut seen: Vec<SlowState> = runner.states.tried().to_vec();
+    let mut seen: Vec<SlowState> = runner.states.tried_states().to_vec();
     all.retain(|one| {
         let fresh = state(one).filter(|state| !seen.contains(state));
         seen.extend(fresh);
@@ -74,7 +74,7 @@ fn slow_cases(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
 /// Returns the case that holds a state if its needs are met: a selected case, or that of the
 /// catalog.
 pub(super) fn case_of(runner: &Runner<'_>, state: SlowState) -> Option<Case> {
-    let holds = |case: &&Case| SlowHold::of(case).is_some_and(|hold| hold.state == state);
+    let holds = |case: &&Case| SlowHold::new(case).is_some_and(|hold| hold.state == state);
     let known = catalogue::cases().unwrap_or_default();
     let case = runner.cases.iter().find(holds).or_else(|| known.iter().find(holds))?.clone();
     is_given(runner, &case).then_some(case)
@@ -146,10 +146,10 @@ fn horizon(runner: &mut Runner<'_>, hold: &SlowHold) -> Nanos {
     horizon.min(room)
 }
 
-fn wanted(runner: &mut Runner<'_>, cases: &[Case]) -> Vec<WantedState> {
+fn wanted_states(runner: &mut Runner<'_>, cases: &[Case]) -> Vec<WantedState> {
     let mut wanted = Vec::new();
     for case in cases {
-        let Some(hold) = SlowHold::of(case) else { continue };
+        let Some(hold) = SlowHold::new(case) else { continue };
         let state = hold.state;
         let horizon = horizon(runner, &hold);
         let mut big = String::new();

@@ -28,7 +28,7 @@ pub(crate) struct SlowHold {
 
 impl SlowHold {
     /// Returns the state that a case holds; `None` for other cases.
-    pub(crate) fn of(case: &Case) -> Option<SlowHold> {
+    pub(crate) fn new(case: &Case) -> Option<SlowHold> {
         let still = |state, with: &SlowHeld| {
             let SlowHeld { horizon, soon } = *with;
             SlowHold { state, horizon, soon, every: Nanos::ZERO, page: None }
@@ -71,7 +71,7 @@ impl SlowHold {
             SlowState::Head => one(vec![send(half)]),
             SlowState::HeadDripped => {
                 let drop = |number| format!("X-Loadstone-{number}: a\r\n");
-                one(dripped(send(half), horizon, self.every, drop))
+                one(drip_steps(send(half), horizon, self.every, drop))
             }
             SlowState::Body | SlowState::BodyDripped => self.bodies(target, horizon),
             SlowState::Unread => {
@@ -107,7 +107,7 @@ impl SlowHold {
                 format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{field}\r\n\r\n{first}");
             let steps = match self.state {
                 SlowState::BodyDripped => {
-                    dripped(send(head), horizon, self.every, |_| drop.to_owned())
+                    drip_steps(send(head), horizon, self.every, |_| drop.to_owned())
                 }
                 _ => vec![send(head)],
             };
@@ -127,7 +127,12 @@ fn get(path: &str, target: &TestTarget) -> String {
 }
 
 /// Sends a drip after each pause until the time limit.
-fn dripped(first: Move, horizon: Nanos, every: Nanos, drop: impl Fn(u64) -> String) -> Vec<Move> {
+fn drip_steps(
+    first: Move,
+    horizon: Nanos,
+    every: Nanos,
+    drop: impl Fn(u64) -> String,
+) -> Vec<Move> {
     let mut steps = vec![first];
     for number in 0..horizon.0 / every.0.max(Nanos::SECOND.0) {
         steps.extend([Move::Pause(every), send(drop(number))]);

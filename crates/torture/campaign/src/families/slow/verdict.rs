@@ -146,6 +146,7 @@ impl HeldState {
         }
     }
 
+    /// Judges how the server ended a slow state.
     /// `steady`: result of the same state without drips.
     pub(super) fn judged(
         &self,

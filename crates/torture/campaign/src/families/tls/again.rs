@@ -26,7 +26,7 @@ pub(in crate::families) fn run(
     let request = habits::plain_request(runner.target, "Connection: close\r\n");
     let steps = vec![Move::Renegotiate, Move::Pause(THEN), Move::Send(request)];
     let script = TalkScript { hold: true, ..runner.bare(steps, with.wait) };
-    let talks = runner.together(vec![script.clone(); with.connections as usize]);
+    let talks = runner.play_all(vec![script.clone(); with.connections as usize]);
     let results: Vec<Renegotiation> = talks.iter().map(Renegotiation::of).collect();
     if results.iter().all(|result| *result == Renegotiation::NoSession) {
         return result.skip("it does not support TLS 1.2; later versions have no renegotiation");

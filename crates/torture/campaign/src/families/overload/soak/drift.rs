@@ -31,7 +31,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(at: Nanos, step: &LoadStep, server: Option<&ServerState>) -> Row {
+    pub(super) fn new(at: Nanos, step: &LoadStep, server: Option<&ServerState>) -> Row {
         let seen = |state: &ServerState| {
             [state.memory_bytes, state.descriptors, state.threads].map(|count| count as f64)
         };

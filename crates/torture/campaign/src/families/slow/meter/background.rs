@@ -42,7 +42,7 @@ pub(crate) fn run_in_background(cases: &[Case], bounds: Option<&Bounds>) -> bool
 /// has room.
 pub(crate) fn hold_in_background(runner: &mut Runner<'_>) {
     let Some(first) = first_background(runner) else { return };
-    let mut wanted = meter::wanted(runner, &meter::slow_cases(runner, &first));
+    let mut wanted = meter::wanted_states(runner, &meter::slow_cases(runner, &first));
     if wanted.is_empty() {
         return;
     }
