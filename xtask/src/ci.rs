@@ -129,12 +129,12 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     let others = others.flat_map(|name| ["--test", name]);
     let what: Vec<&str> = EVERYWHERE.into_iter().chain(["--lib", "--bins"]).chain(others).collect();
     let others = || {
-        let mut test = cargo_of_tests(root);
+        let mut test = test_cargo(root);
         test.arg("test").args(args).args(&what);
         vec![run_lane(&mut test, shell::run_and_print)]
     };
     let slow = || vec![run_lane(&mut tests_named(root, args, &SLOW), shell::run_and_capture)];
-    for name in tried_again::repeat(lanes(others, [&slow, &|| aside(root, args)]))? {
+    for name in tried_again::repeat(lanes(others, [&slow, &|| test_source_build(root, args)]))? {
         let note = format!("{name} failed alongside other tests and passed alone: find its race");
         eprintln!("xtask: {note}");
         NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(note);
@@ -149,7 +149,7 @@ fn run_lane(
 ) -> Ended {
     packages::with_system_folders(test);
     let (result, printed) = run(test);
-    Ended::of(test, result, &printed)
+    Ended::new(test, result, &printed)
 }
 
 /// Every test of the workspace that is a separate program, by name.
@@ -216,9 +216,9 @@ fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
 /// The build from source: Lua's tests built with it, and the external tests, as built by the dev
 /// profile, with the release build as the program that they start. Also the dev profile's own tests
 /// that wait.
-fn aside(root: &Path, args: &[String]) -> Vec<Ended> {
+fn test_source_build(root: &Path, args: &[String]) -> Vec<Ended> {
     let release = shell::target_folder(root).join("release/loadstone");
-    let mut lua = cargo_of_tests(root);
+    let mut lua = test_cargo(root);
     // together with the program's package its dependencies have the same features; otherwise LuaJIT
     // and others would be rebuilt
     let packages = ["--package", "loadstone", "--package", "lua", "--lib"];
@@ -249,14 +249,14 @@ fn aside(root: &Path, args: &[String]) -> Vec<Ended> {
 
 /// The command that runs these tests, which are separate programs.
 fn tests_named(root: &Path, args: &[String], names: &[&str]) -> Command {
-    let mut test = cargo_of_tests(root);
+    let mut test = test_cargo(root);
     test.arg("test").args(args).args(EVERYWHERE);
     test.args(names.iter().flat_map(|name| ["--test", name]));
     test
 }
 
 fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> {
-    let mut test = cargo_of_tests(root);
+    let mut test = test_cargo(root);
     packages::with_system_folders(&mut test);
     shell::run(test.arg("test").args(args).args(what))
 }
@@ -266,7 +266,7 @@ fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> 
 /// # Errors
 /// Fails if a test fails for another reason than its snapshot.
 pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    let mut test = cargo_of_tests(root);
+    let mut test = test_cargo(root);
     packages::with_system_folders(&mut test);
     test.env("INSTA_UPDATE", "always").arg("test");
     if !args.iter().any(|arg| arg == "-p" || arg.starts_with("--package")) {
@@ -299,7 +299,7 @@ fn cargo(root: &Path) -> Command {
 
 /// The command for tests. Property tests draw the same inputs each time, unless the variable is set:
 /// a failure is a fault of the change and can be repeated. Plain `cargo test` draws new inputs.
-fn cargo_of_tests(root: &Path) -> Command {
+fn test_cargo(root: &Path) -> Command {
     let mut command = cargo_with_default_signals(root);
     if std::env::var_os(PROPTEST_SEED).is_none() {
         command.env(PROPTEST_SEED, "1");

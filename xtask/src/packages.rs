@@ -78,12 +78,14 @@ pub(crate) fn install() -> anyhow::Result<()> {
 /// Fails like [`install`].
 pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     let absent: Vec<(&str, &str)> =
-        needs.iter().copied().filter(|(program, _)| !is_there(program)).collect();
+        needs.iter().copied().filter(|(program, _)| !is_present(program)).collect();
     if absent.is_empty() {
         return Ok(());
     }
     let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
-    let Some(power) = Power::held() else { return Err(Missing(packages_needed(&absent)).into()) };
+    let Some(power) = Power::installation_rights() else {
+        return Err(Missing(packages_needed(&absent)).into());
+    };
     eprintln!("xtask: installing Debian's {} (a few minutes)", packages.join(", "));
     let _kept = KeptFromStarting::new(power)?;
     if let Err(error) = update(power) {
@@ -94,7 +96,7 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     install.args(LOCK);
     install.args(["-qq", "install", "--yes", "--no-install-recommends"]).args(&packages);
     shell::run(&mut install)?;
-    match absent.iter().find(|(program, _)| !is_there(program)) {
+    match absent.iter().find(|(program, _)| !is_present(program)) {
         Some(still) => Err(Missing(packages_needed(&[*still])).into()),
         None => Ok(()),
     }
@@ -114,7 +116,7 @@ fn update(power: Power) -> anyhow::Result<()> {
     once()
 }
 
-fn is_there(needed: &str) -> bool {
+fn is_present(needed: &str) -> bool {
     if needed.starts_with('/') { Path::new(needed).exists() } else { shell::find(needed).is_some() }
 }
 
@@ -144,9 +146,9 @@ enum Power {
 }
 
 impl Power {
-    /// `None` if this process neither is root nor may become it without a password, or there is no
+    /// Returns how packages can be installed; `None` if this process neither is root nor may become it without a password, or there is no
     /// apt-get.
-    fn held() -> Option<Power> {
+    fn installation_rights() -> Option<Power> {
         shell::find("apt-get")?;
         if shell::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0") {
             return Some(Power::Root);

@@ -16,7 +16,9 @@ use std::process::{Command, Stdio};
 /// The page that is written.
 const PAGE: &str = "bench/PATHS.md";
 const HEAD: &str = "# Paths: what the emulation does, measured\n\nWritten by `cargo xtask paths`, each section by \
-                    one of its parts. Each section states the load of the machine.\n";
+                    one of its parts. Each section states the load of\nthe machine.\n";
+/// Maximum length of a line of prose.
+const WIDTH: usize = 100;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -101,10 +103,39 @@ fn merged(before: &str, part: Part, section: &str) -> String {
             old.map(|old| old[own.len()..].trim())
         };
         if let Some(text) = text {
-            page.push_str(&format!("\n## {}\n\n{text}\n", one.title()));
+            page.push_str(&format!("\n## {}\n\n{}", one.title(), wrapped(text)));
         }
     }
     page
+}
+
+/// Wraps prose at [`WIDTH`] columns; tables, headings and indented lines stay.
+fn wrapped(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let indent = if line.starts_with("- ") { "  " } else { "" };
+        if line.starts_with(['|', '#', ' ']) {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        let mut width = 0;
+        for word in line.split(' ') {
+            let len = word.chars().count();
+            if width > 0 && width + 1 + len > WIDTH {
+                out.push('\n');
+                out.push_str(indent);
+                width = indent.len();
+            } else if width > 0 {
+                out.push(' ');
+                width += 1;
+            }
+            out.push_str(word);
+            width += len;
+        }
+        out.push('\n');
+    }
+    out
 }
 
 /// Returns the system load in the last minute, as a measure of other work.
@@ -116,7 +147,7 @@ fn machine() -> String {
 }
 
 /// Runs `netpath` with a program; returns the output of both.
-fn through(
+fn run_netpath(
     netpath: &mut Command,
     [path, seed]: &[&str; 2],
     server: &str,
@@ -151,6 +182,15 @@ mod tests {
         assert_eq!(two, format!("{HEAD}\n## How late\n\npaced\n\nwell\n\n## Soak\n\nsoaked\n"));
         let three = merged(&two, Part::Pace, "again");
         assert_eq!(three, format!("{HEAD}\n## How late\n\nagain\n\n## Soak\n\nsoaked\n"));
+    }
+
+    #[test]
+    fn prose_is_wrapped_and_tables_stay() {
+        let row = format!("| {} |", "x ".repeat(80));
+        let once = wrapped(&format!("{}\n{row}\n- {}\n", "word ".repeat(30), "item ".repeat(30)));
+        assert!(once.lines().all(|line| line == row || line.len() <= WIDTH), "{once}");
+        assert!(once.contains("\n  item "), "{once}");
+        assert_eq!(wrapped(&once), once);
     }
 
     #[test]

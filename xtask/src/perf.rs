@@ -80,7 +80,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         let few = count(options.few)?;
         let many = count(options.many)?;
         let per_call = per_call((options.few, few), (options.many, many))?;
-        println!("{}", judged(&case, per_call, figures.get(&case).copied()));
+        println!("{}", judge_case(&case, per_call, figures.get(&case).copied()));
         if figures.get(&case).is_some_and(|&figure| has_grown(per_call, figure)) {
             grown.push(case.clone());
         } else if !options.accept && !figures.contains_key(&case) {
@@ -158,7 +158,7 @@ fn has_grown(per_call: f64, figure: f64) -> bool {
     per_call > figure * (1.0 + GROWTH_MAX)
 }
 
-fn judged(case: &str, per_call: f64, figure: Option<f64>) -> String {
+fn judge_case(case: &str, per_call: f64, figure: Option<f64>) -> String {
     let Some(figure) = figure else {
         return format!("{case}: {per_call:.1} instructions per call (new)");
     };
@@ -227,8 +227,8 @@ mod tests {
     fn the_ratchet_bites_above_three_per_cent() {
         assert!(!has_grown(1029.0, 1000.0));
         assert!(has_grown(1031.0, 1000.0));
-        assert!(judged("a", 1031.0, Some(1000.0)).ends_with("GROWN"));
-        assert!(judged("a", 900.0, Some(1000.0)).contains("shrunk"));
+        assert!(judge_case("a", 1031.0, Some(1000.0)).ends_with("GROWN"));
+        assert!(judge_case("a", 900.0, Some(1000.0)).contains("shrunk"));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     ensure!(is_version(version), "{version:?} is not a version: write it as 1.2.3 or 1.2.3-rc.1");
     let path = root.join(CHANGELOG);
     let changelog = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let section = Section::of(&changelog, version)?;
+    let section = Section::new(&changelog, version)?;
     if options.notes {
         println!("{}", section.notes);
         return Ok(());
@@ -73,7 +73,7 @@ struct Section {
 }
 
 impl Section {
-    fn of(changelog: &str, version: &str) -> anyhow::Result<Section> {
+    fn new(changelog: &str, version: &str) -> anyhow::Result<Section> {
         let start = format!("## [{version}] - ");
         let heading = changelog.lines().find(|line| line.starts_with(&start));
         let heading = heading

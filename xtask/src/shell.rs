@@ -30,13 +30,13 @@ pub(crate) fn cargo() -> Command {
 /// # Errors
 /// Fails if the program cannot be started, or did not exit with 0.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
-    eprintln!("$ {}", shown(command));
+    eprintln!("$ {}", command_text(command));
     let status = command
         .stdin(Stdio::null())
         .status()
-        .with_context(|| format!("cannot start {}", shown(command)))?;
+        .with_context(|| format!("cannot start {}", command_text(command)))?;
     if !status.success() {
-        bail!("{} ended with {status}", shown(command));
+        bail!("{} ended with {status}", command_text(command));
     }
     Ok(())
 }
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
 /// Runs a command to its end, prints all its output afterwards, after its command line, and returns
 /// the output, whether the command failed or not.
 pub(crate) fn run_and_capture(command: &mut Command) -> (anyhow::Result<()>, String) {
-    let line = shown(command);
+    let line = command_text(command);
     let (ended, printed) = run_piped(command, |_| ());
     eprint!("$ {line}\n{printed}");
     (ended, printed)
@@ -52,7 +52,7 @@ pub(crate) fn run_and_capture(command: &mut Command) -> (anyhow::Result<()>, Str
 
 /// Like [`run_and_capture`], but prints the output as it arrives.
 pub(crate) fn run_and_print(command: &mut Command) -> (anyhow::Result<()>, String) {
-    eprintln!("$ {}", shown(command));
+    eprintln!("$ {}", command_text(command));
     run_piped(command, |line| eprint!("{line}"))
 }
 
@@ -62,7 +62,7 @@ fn run_piped(command: &mut Command, each: impl Fn(&str)) -> (anyhow::Result<()>,
         let (reader, writer) = std::io::pipe()?;
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let mut child =
-            command.spawn().with_context(|| format!("cannot start {}", shown(command)))?;
+            command.spawn().with_context(|| format!("cannot start {}", command_text(command)))?;
         // otherwise our copies of the pipe keep it open
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut lines = std::io::BufReader::new(reader);
@@ -74,7 +74,7 @@ fn run_piped(command: &mut Command, each: impl Fn(&str)) -> (anyhow::Result<()>,
             line.clear();
         }
         let status = child.wait()?;
-        anyhow::ensure!(status.success(), "{} ended with {status}", shown(command));
+        anyhow::ensure!(status.success(), "{} ended with {status}", command_text(command));
         Ok(())
     };
     let ended = whole();
@@ -90,12 +90,12 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .with_context(|| format!("cannot start {}", shown(command)))?;
+        .with_context(|| format!("cannot start {}", command_text(command)))?;
     if !output.status.success() {
-        bail!("{} ended with {}", shown(command), output.status);
+        bail!("{} ended with {}", command_text(command), output.status);
     }
     String::from_utf8(output.stdout)
-        .with_context(|| format!("{} did not print UTF-8", shown(command)))
+        .with_context(|| format!("{} did not print UTF-8", command_text(command)))
 }
 
 /// Returns the path of a program: searches PATH, then the system folders missing in an ordinary
@@ -161,7 +161,7 @@ pub(crate) fn version_in(manifest: &str) -> Option<String> {
     version.as_str().map(str::to_owned)
 }
 
-fn shown(command: &Command) -> String {
+fn command_text(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }

@@ -26,8 +26,9 @@ impl Ended {
         Ended { result, failed: None }
     }
 
+    /// Records the end of a test command.
     /// `printed` is the output of `command`, a `cargo test` without arguments for the tests.
-    pub(crate) fn of(command: &Command, result: anyhow::Result<()>, printed: &str) -> Ended {
+    pub(crate) fn new(command: &Command, result: anyhow::Result<()>, printed: &str) -> Ended {
         let names = failed_in(printed);
         let repeatable = !names.is_empty() && !printed.contains(CRASHED);
         let failed = (result.is_err() && repeatable).then(|| {
@@ -109,7 +110,7 @@ mod tests {
     fn ran(script: &str, printed: &str) -> Ended {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Ended::of(&command, Err(anyhow::anyhow!("failed")), printed)
+        Ended::new(&command, Err(anyhow::anyhow!("failed")), printed)
     }
 
     #[test]

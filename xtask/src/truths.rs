@@ -216,7 +216,7 @@ fn chain(
         };
         let mut seen = row["handling"].as_str().unwrap_or_default().replace('-', " ");
         for part in [words("changes"), words("faults")].iter().filter(|part| !part.is_empty()) {
-            write!(seen, "; {part}").expect("a String takes it");
+            write!(seen, "; {part}").expect("writing to a String cannot fail");
         }
         serde_json::json!({ "name": row["name"], "seen": seen })
     };
@@ -237,7 +237,7 @@ fn known_cases(binary: &Path) -> anyhow::Result<BTreeSet<String>> {
 /// cases one at a time.
 fn tables(subjects: &[Subject], tool: &Tool<'_>, known: &BTreeSet<String>) -> Vec<Table> {
     let mut tables: Vec<Table> = std::thread::scope(|scope| {
-        let calm = |id: &str| !presses(id) && (!tool.quick || is_quick(id));
+        let calm = |id: &str| !applies_load(id) && (!tool.quick || is_quick(id));
         let each: Vec<_> = subjects
             .iter()
             .map(|subject| scope.spawn(move || table(subject, tool, known, &calm)))
@@ -245,9 +245,9 @@ fn tables(subjects: &[Subject], tool: &Tool<'_>, known: &BTreeSet<String>) -> Ve
         each.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
     for (subject, table_of) in subjects.iter().zip(&mut tables) {
-        let any = subject.truth.iter().any(|truth| presses(&truth.case));
+        let any = subject.truth.iter().any(|truth| applies_load(&truth.case));
         if any && !tool.quick && table_of.trouble.is_none() {
-            let pressed = table(subject, tool, known, &presses);
+            let pressed = table(subject, tool, known, &applies_load);
             table_of.rows.extend(pressed.rows);
             table_of.trouble = pressed.trouble;
         }
@@ -255,7 +255,7 @@ fn tables(subjects: &[Subject], tool: &Tool<'_>, known: &BTreeSet<String>) -> Ve
     tables
 }
 
-fn presses(id: &str) -> bool {
+fn applies_load(id: &str) -> bool {
     PRESSING.iter().any(|begin| id.starts_with(begin))
 }
 
@@ -320,7 +320,7 @@ fn torture(
     if let Some(version) = subject.http() {
         torture.args(["--http", version]);
     }
-    if list.iter().any(|id| presses(id)) {
+    if list.iter().any(|id| applies_load(id)) {
         torture.arg("--press");
     }
     let ran = torture.arg(&running.url).output()?;
@@ -340,9 +340,9 @@ fn page(sections: &[String]) -> String {
     let mut out = String::from(
         "# Truths: torture against real servers\n\n\
          Written by `cargo xtask truths`, which starts each of these servers with a small pool on \
-         loopback, runs the cases of\nits rows and compares the results with the known behavior of \
-         the server. The known behavior, and the reason for each\ndifference, are in `xtask/truths`. \
-         *Measured*: by hand, independently; *source*: from the server's source code or\nmanual.\n",
+         loopback,\nruns the cases of its rows and compares the results with the known behavior of \
+         the server. The known\nbehavior, and the reason for each difference, are in `xtask/truths`. \
+         *Measured*: by hand,\nindependently; *source*: from the server's source code or manual.\n",
     );
     out.extend(sections.iter().map(String::as_str));
     out
@@ -352,7 +352,7 @@ fn section(table: &Table) -> String {
     let mut out = format!("\n## {}\n\n{}.\n", table.title, table.model);
     if let Some(trouble) = &table.trouble {
         let line = trouble.lines().next().unwrap_or_default();
-        write!(out, "\nNot tested: {line}\n").expect("a String takes it");
+        write!(out, "\nNot tested: {line}\n").expect("writing to a String cannot fail");
     }
     if !table.rows.is_empty() {
         out.push_str("\n| case | expected | from | seen | |\n|---|---|---|---|---|\n");

@@ -82,9 +82,9 @@ const METRICS: &[(&str, &str, usize)] = &[
 pub(super) fn results(raw: &Raw, judged: &[Judged], commit: Option<&str>) -> String {
     let mut text = String::from(
         "# Results\n\nWritten by `cargo xtask bench` from one run of one commit; docs/measuring.md \
-         describes how. Every tool\nruns once a round, and every round starts with another tool. A figure is \
-         the median over the rounds with\nthe 95 % interval of the median from order statistics (the range \
-         below six rounds); a ratio is taken\nwithin each round.\n\n",
+         describes how. Every\ntool runs once a round, and every round starts with another tool. A figure is \
+         the median over the\nrounds with the 95 % interval of the median from order statistics (the range \
+         below six rounds); a\nratio is taken within each round.\n\n",
     );
     for (key, value) in &raw.facts {
         push(&mut text, format_args!("- {key}: {value}\n"));
@@ -93,7 +93,7 @@ pub(super) fn results(raw: &Raw, judged: &[Judged], commit: Option<&str>) -> Str
         push(
             &mut text,
             format_args!(
-                "\nThe figures of each tool: [{commit}.md](history/{commit}.md), its raw rounds: \
+                "\nThe figures of each tool: [{commit}.md](history/{commit}.md), its raw rounds:\n\
                  [{commit}.tsv](history/{commit}.tsv).\n"
             ),
         );
@@ -116,7 +116,7 @@ fn budgets(text: &mut String, judged: &[Judged]) {
         text,
         format_args!(
             "\n## Budgets\n\nA budget holds when the median of at least {ROUNDS_MIN} rounds (3 for memory \
-             and system calls) is at or below it.\n\n\
+             and system calls) is at or below\nit.\n\n\
              | budget | at most | median | interval | rounds | |\n|---|--:|--:|--:|--:|---|\n"
         ),
     );

@@ -1,7 +1,7 @@
 //! Lateness of packets: UDP of 64 bytes over 10 ms of constant delay, by the receiving kernel's
 //! timestamps. The packets come from bench/limit's `pace`.
 
-use super::{machine, spread, through};
+use super::{machine, run_netpath, spread};
 use crate::shell;
 use anyhow::Context;
 use regex::Regex;
@@ -85,7 +85,7 @@ fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Resu
     let rate = rate.to_string();
     let seconds = SECONDS.to_string();
     let program = ["taskset", "-c", "1", &pace, "send", SERVER, "9000", &rate, &seconds, "64"];
-    let (out, errors) = through(&mut netpath, &["rtt=20ms", "1"], &server, &program)?;
+    let (out, errors) = run_netpath(&mut netpath, &["rtt=20ms", "1"], &server, &program)?;
     read(&out, &errors).with_context(|| format!("not understood: {out} {errors}"))
 }
 

@@ -2,7 +2,7 @@
 //! the device at the server's end, its random drops at the client's. Everything is inside the
 //! networks that `netpath` makes.
 
-use super::{machine, spread, through};
+use super::{machine, run_netpath, spread};
 use crate::shell;
 use anyhow::Context;
 use std::fmt::Write;
@@ -130,7 +130,7 @@ fn goodput(
     // other programs' time slices would disturb whichever tool runs then
     let mut netpath = Command::new("chrt");
     netpath.args(["-r", "1"]).arg(binary).env("PATH", folders);
-    let (out, errors) = through(&mut netpath, &[path, seed], &server, &["sh", "-c", &script])?;
+    let (out, errors) = run_netpath(&mut netpath, &[path, seed], &server, &["sh", "-c", &script])?;
     let document: serde_json::Value =
         serde_json::from_str(&out).with_context(|| format!("not understood: {out} {errors}"))?;
     let calls = document["throughput_per_s"].as_f64().context("no throughput")?;

@@ -108,9 +108,9 @@ fn a_tag_that_fails_takes_its_commit_back() {
 #[test]
 fn a_section_without_text_is_refused() {
     let text = "## [1.0.0] - unreleased\n\n\n## [0.9.0] - 2026-01-01\n- x\n";
-    let why = format!("{:#}", Section::of(text, "1.0.0").unwrap_err());
+    let why = format!("{:#}", Section::new(text, "1.0.0").unwrap_err());
     assert_eq!(why, "CHANGELOG.md: there is no entry below `## [1.0.0] - unreleased`");
-    assert_eq!(Section::of(text, "0.9.0").unwrap().notes, "- x");
+    assert_eq!(Section::new(text, "0.9.0").unwrap().notes, "- x");
 }
 
 /// The changelog of the next release has notes.
@@ -118,6 +118,6 @@ fn a_section_without_text_is_refused() {
 fn our_own_changelog_has_notes_of_the_version_in_the_manifest() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let changelog = std::fs::read_to_string(root.join(CHANGELOG)).unwrap();
-    let section = Section::of(&changelog, &shell::version(root).unwrap()).unwrap();
+    let section = Section::new(&changelog, &shell::version(root).unwrap()).unwrap();
     assert!(section.notes.starts_with("### "), "{}", section.notes.lines().next().unwrap());
 }

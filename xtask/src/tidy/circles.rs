@@ -288,7 +288,7 @@ mod tests {
 
     fn findings(files: &[(&str, &str)], named: &[Named]) -> Vec<String> {
         let files: Vec<(&str, &str)> = [&[LIBRARY], files].concat();
-        among(&Tree::of(&files), named).into_iter().map(|one| one.text).collect()
+        among(&Tree::new(&files), named).into_iter().map(|one| one.text).collect()
     }
 
     #[test]

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn homes(files: &[(&str, &str)]) -> Homes {
-        crates_by_name(&Tree::of(files))
+        crates_by_name(&Tree::new(files))
     }
 
     #[test]

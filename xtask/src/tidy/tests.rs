@@ -33,7 +33,7 @@ fn tree(changes: &[(&str, &str)]) -> Tree {
     }
     let files: Vec<(&str, &str)> =
         files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    Tree::of(&files)
+    Tree::new(&files)
 }
 
 fn manifest(name: &str, rest: &str) -> String {

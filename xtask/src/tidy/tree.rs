@@ -72,7 +72,7 @@ impl Tree {
 
     /// Returns a tree constructed for a test.
     #[cfg(test)]
-    pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Tree {
         let mut tree = Tree::default();
         for (path, text) in files {
             for (at, _) in path.match_indices('/') {

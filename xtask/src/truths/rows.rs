@@ -76,7 +76,7 @@ pub(crate) struct Row {
 }
 
 impl Truth {
-    /// Returns whether the conditions name an exchange without an expected observation (`seen`).
+    /// Returns whether the conditions name an exchange without an expected observation (`describe_seen`).
     pub(crate) fn names_unused_exchange(&self) -> bool {
         let unused = |shows: &Conditions| !shows.exchange.is_empty() && shows.seen.is_none();
         unused(&self.shows) || self.differs.as_ref().is_some_and(|differs| unused(&differs.shows))
@@ -101,7 +101,7 @@ impl Truth {
                     (false, Some(differs)) => Verdict::Explained(differs.why.clone()),
                     (false, None) => Verdict::Unexplained,
                 };
-                (seen(case, &limits, &self.shows), verdict)
+                (describe_seen(case, &limits, &self.shows), verdict)
             }
         };
         let case = self.case.clone();
@@ -145,7 +145,7 @@ fn limits_of<'v>(document: &'v Value, case: &str) -> Vec<&'v Value> {
 }
 
 /// Describes the observed behavior briefly.
-fn seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
+fn describe_seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
     let mut parts = vec![text(case, "outcome").to_owned()];
     if let Some(skipped) = case["skipped"].as_str() {
         parts.push(skipped.to_owned());
