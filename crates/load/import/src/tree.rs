@@ -296,7 +296,7 @@ impl JsonParser<'_> {
 /// # Errors
 /// Fails if the text is not YAML; the error has the position.
 pub(crate) fn parse_yaml(text: &str) -> Result<TreeNode, String> {
-    let value: Yaml = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+    let value: Yaml = workload::yaml::parse(text)?;
     let mut finder = LineFinder { text, at: 0, line: 1, nodes: 0, budget: SCANNED_MAX };
     finder.node(value, 0)
 }

@@ -18,6 +18,7 @@ mod selector;
 mod socket;
 mod targets;
 mod think;
+pub mod yaml;
 
 pub use actor::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
 pub use guide::{AddressRules, CallEnd, Guide, GuideCall, Guides, Step, WholeResponse};

@@ -84,7 +84,7 @@ pub fn read_openapi(
 
 fn parsed(text: &str) -> Result<Value, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    serde_yaml_ng::from_str(text).map_err(|error| error.to_string())
+    crate::yaml::parse(text)
 }
 
 /// Returns the first server, with the defaults of its variables.

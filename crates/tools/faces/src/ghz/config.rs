@@ -19,7 +19,7 @@ pub(super) fn load(path: &str, files: &dyn Files) -> Result<Map<String, Value>, 
     let value: Value = match ending.as_deref() {
         Some("toml") => toml::from_str(&text).map_err(|why| format!("toml: {}", why.message()))?,
         Some("yaml" | "yml") => {
-            serde_yaml_ng::from_str(&text).map_err(|why| format!("yaml: {why}"))?
+            workload::yaml::parse(&text).map_err(|why| format!("yaml: {why}"))?
         }
         _ => serde_json::from_str(&text).map_err(|why| go_json_error(&text, &why))?,
     };

@@ -1,0 +1,52 @@
+//! YAML from files of users, with a bound on nesting: the library's parser takes quadratic time in
+//! the depth of brackets.
+
+use serde::de::DeserializeOwned;
+
+/// Maximum depth of brackets.
+const DEPTH_MAX: usize = 128;
+
+/// Parses the first document of a YAML text.
+///
+/// # Errors
+/// Fails if the text is not YAML, has another shape, or nests too deeply; the error has the
+/// position.
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    match too_deep(text) {
+        Some(line) => Err(format!("line {line}: brackets nest more than {DEPTH_MAX} deep")),
+        None => serde_yaml_ng::from_str(text).map_err(|error| error.to_string()),
+    }
+}
+
+/// Returns the line at which brackets nest too deeply. Brackets of quoted text count as well: only
+/// text with hundreds that are not closed again is refused by mistake.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            return Some(1 + text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn deep_brackets_are_refused_with_their_line() {
+        let nested = |depth: usize| format!("a:\n  {}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse::<Value>(&nested(100)).is_ok());
+        let error = parse::<Value>(&nested(129));
+        assert_eq!(error, Err("line 2: brackets nest more than 128 deep".to_owned()));
+        // closed brackets do not add up
+        assert!(parse::<Value>(&format!("a: [{}1]", "[1], ".repeat(300))).is_ok());
+    }
+}
