@@ -20,8 +20,12 @@ pub enum Network {
     Own(Box<OwnStack>),
     /// Sockets of the kernel that are read slowly.
     Paced(Box<PacedReads<Reactor>>),
+    /// Connections of the program's own TCP that are read slowly.
+    OwnPaced(Box<PacedReads<OwnStack>>),
     /// WebSockets as streams of HTTP/2 connections over sockets of the kernel.
     Tunnels(Box<tunnel::Tunnels<Reactor>>),
+    /// WebSockets as streams of HTTP/2 connections over the program's own TCP.
+    OwnTunnels(Box<tunnel::Tunnels<OwnStack>>),
     /// QUIC over kernel datagram sockets.
     #[cfg(feature = "quic")]
     Quic(Box<quic::Quic<Reactor>>),
@@ -37,7 +41,9 @@ impl Network {
             Network::Ring(io) => io,
             Network::Own(io) => io,
             Network::Paced(io) => io,
+            Network::OwnPaced(io) => io,
             Network::Tunnels(io) => io,
+            Network::OwnTunnels(io) => io,
             #[cfg(feature = "quic")]
             Network::Quic(io) => io,
             #[cfg(feature = "quic")]
@@ -85,7 +91,7 @@ fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
         Network::Ring(mut io) => drive(worker, &mut *io, link),
         Network::Own(mut io) => drive(worker, &mut *io, link),
         // virtual calls instead of one more copy of the engine
-        Network::Paced(_) | Network::Tunnels(_) => {
+        Network::Paced(_) | Network::OwnPaced(_) | Network::Tunnels(_) | Network::OwnTunnels(_) => {
             let mut io = network.boxed();
             drive(worker, &mut &mut *io, link);
         }

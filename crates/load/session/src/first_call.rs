@@ -204,7 +204,11 @@ fn over_connections_of(
     if let Some(own) = own {
         let mut io = own.caller(plan.seed)?;
         terms.options.bind = Some(io.first_address());
-        let done = drive(machine.under(terms), &mut io);
+        let machine = machine.under(terms);
+        let done = match ConnectionKind::of(plan, tls) {
+            ConnectionKind::Shared(shared) => drive(machine, &mut shared.over(&mut io)),
+            _ => drive(machine, &mut io),
+        };
         io.finish_connections();
         return Ok(done);
     }

@@ -12,7 +12,7 @@ use anyhow::Result;
 use engine::{Crowd, Endpoint, PacedReads, Setup};
 use eventloop::Network as WorkerNetwork;
 use net::reactor::{Reactor, RingReactor};
-use ownstack::{Handover, OwnNetwork, XdpHook};
+use ownstack::{Handover, OwnNetwork, OwnStack, XdpHook};
 use plan::{Plan, StackChoice};
 use record::run::RunReport;
 use sample::{BudgetFacts, PathFacts, StackFacts};
@@ -166,9 +166,7 @@ impl Network {
         kind: ConnectionKind,
     ) -> io::Result<WorkerNetwork> {
         let sockets = match self {
-            Network::OwnStack(own) => {
-                return Ok(WorkerNetwork::Own(Box::new(own.worker(id, seed, spin)?)));
-            }
+            Network::OwnStack(own) => return Ok(over_own(own.worker(id, seed, spin)?, kind)),
             Network::Kernel(sockets) | Network::Path(_, sockets) => *sockets,
             Network::Fleet(_) => SocketLoop::default(),
         };
@@ -191,5 +189,19 @@ impl Network {
             }
             (ConnectionKind::Tcp, SocketLoop::Epoll) => WorkerNetwork::Sockets(Reactor::new(spin)?),
         })
+    }
+}
+
+/// Returns the connections of a worker over the program's own TCP.
+fn over_own(io: OwnStack, kind: ConnectionKind) -> WorkerNetwork {
+    match kind {
+        ConnectionKind::Shared(shared) => WorkerNetwork::OwnTunnels(Box::new(shared.over(io))),
+        ConnectionKind::SlowReads(bytes_per_s) => {
+            WorkerNetwork::OwnPaced(Box::new(PacedReads::new(io, f64::from(bytes_per_s))))
+        }
+        // the plan's validation refuses HTTP/3 over it
+        ConnectionKind::Tcp | ConnectionKind::Quic(_) | ConnectionKind::SharedQuic(..) => {
+            WorkerNetwork::Own(Box::new(io))
+        }
     }
 }

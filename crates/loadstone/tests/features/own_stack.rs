@@ -133,6 +133,70 @@ fn tls_works_over_it() {
     }
 }
 
+/// Echo in a closed and an open load, broadcasts, churn, a storm, heartbeats and slow readers.
+#[test]
+fn websockets_work_over_it() {
+    let site = Site::start(&[]);
+    if !is_available(&site) {
+        return;
+    }
+    let url = site.url("/ws").replacen("http", "ws", 1);
+    let run = |path: &str, more: &[&str]| {
+        let url = format!("{url}{path}");
+        let words = ["--stack", "own", "--threads", "1", &url];
+        measured(&[&words[..], more].concat(), &[0, 4])
+    };
+    let all_answered = |report: &Value, what: &str| {
+        let outcome = |name: &str| whole(report, &format!("/outcomes/{name}"));
+        assert!(outcome("succeeded") > 0, "{what}: {report:#}");
+        assert_eq!(outcome("succeeded"), outcome("due"), "{what}: {}", report["failures"]);
+        assert_eq!(text(report, "/client/io"), "own TCP over TUN", "{what}");
+        assert!(whole(report, "/stack/established") > 0, "{what}: {}", report["stack"]);
+    };
+    let closed = run("", &["-n", "200", "-c", "8"]);
+    all_answered(&closed, "closed");
+    assert_eq!(whole(&closed, "/messages/received"), 200);
+    assert_eq!(whole(&closed, "/stack/established"), 8);
+    let large = "x".repeat(100_000);
+    let open = ["-c", "8", "--ws-rate", "200/s", "-n", "60", "--ws-message", &large];
+    all_answered(&run("", &open), "open, long messages");
+    let churn = ["-c", "8", "-d", "1s", "--ws-live", "200ms", "--ws-rate", "100/s"];
+    let report = run("", &churn);
+    all_answered(&report, "churn");
+    assert!(whole(&report, "/messages/opened") > 16, "{}", report["messages"]);
+    let storm = ["-c", "20", "-d", "1s", "--ws-storm", "300ms"];
+    let report = run("?delay=5ms", &storm);
+    assert_eq!(whole(&report, "/messages/reconnects/restored"), 20, "{}", report["messages"]);
+    let held = run("", &["-c", "20", "-d", "1s", "--ws-ping", "100ms"]);
+    assert!(whole(&held, "/messages/pongs") > 50, "{}", held["messages"]);
+    let rooms = ["-c", "20", "--ws-rooms", "4", "--ws-rate", "40/s", "-d", "1s"];
+    let report = run("?room=own{room}", &rooms);
+    assert_eq!(number(&report, "/messages/fan_out/reach"), 1.0, "{}", report["messages"]);
+    let slow = ["-c", "2", "-n", "6", "--ws-read-rate", "100k", "--ws-message", &large[..20_000]];
+    let report = run("", &slow);
+    all_answered(&report, "slow readers");
+    assert!(number(&report, "/response_time_s/max") > 0.1, "{}", report["response_time_s"]);
+}
+
+/// WebSockets as streams of HTTP/2 connections, behind TLS, and behind an emulated path.
+#[test]
+fn websockets_share_connections_and_paths_over_it() {
+    let site = Site::start(&[]);
+    if !is_available(&site) {
+        return;
+    }
+    let url = site.url("/ws").replacen("http", "ws", 1);
+    let words = ["--stack", "own", "--threads", "1", "-n", "200", "-c", "40"];
+    let tunnels = ["--http", "2", "--ws-per-connection", "20", &url];
+    let report = measured(&[&words[..], &tunnels].concat(), &[0, 4]);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 200, "{}", report["failures"]);
+    assert_eq!(whole(&report, "/stack/established"), 2, "{}", report["stack"]);
+    let path = ["--stack", "own", "--path", "rtt=30ms", "-n", "12", "-c", "4", &url];
+    let report = measured(&path, &[0, 4]);
+    assert_eq!(whole(&report, "/outcomes/succeeded"), 12, "{}", report["failures"]);
+    assert!(number(&report, "/response_time_s/min") >= 0.030, "{}", report["response_time_s"]);
+}
+
 #[test]
 fn the_report_shows_the_stacks_counts() {
     let site = Site::start(&[]);

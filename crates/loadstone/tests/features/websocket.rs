@@ -116,7 +116,7 @@ fn unsupported_options_are_refused_by_name() {
         (&["ws://h/", "--ws-expect", "json:/id"], "--ws-expect"),
         (&["ws://h/", "--ws-expect", "none"], "--ws-expect"),
         (&["ws://h/", "-H", "Upgrade: x"], "-H"),
-        (&["ws://h/", "--stack", "own"], "--stack"),
+        (&["wss://h/", "--stack", "own", "--http", "3"], "--stack own and --http 3"),
         (&["http://h/", "--ws-message", "x"], "--ws-"),
         (&["http://h/", "--ws-rate", "5/s"], "--ws-rate"),
         (&["ws://h/", "--ws-rooms", "2"], "--ws-rooms"),

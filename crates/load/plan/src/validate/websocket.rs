@@ -100,11 +100,6 @@ fn check_steps(plan: &Plan, problems: &mut Problems) {
             "--early-data",
             "--early-data does not work with WebSocket: an upgrade must not be replayed; drop it",
         ),
-        (
-            plan.driver.stack.is_own(),
-            "--stack",
-            "--stack own does not work with WebSocket yet; use the kernel's sockets",
-        ),
     ] {
         problems.add_if(wrong, option, text);
     }
@@ -315,11 +310,6 @@ fn check_connection(plan: &Plan, problems: &mut Problems) {
             plan.tls.early_data,
             "--early-data",
             "--early-data does not work with WebSocket: an upgrade must not be replayed; drop it",
-        ),
-        (
-            plan.driver.stack.is_own(),
-            "--stack",
-            "--stack own does not work with WebSocket yet; use the kernel's sockets",
         ),
     ] {
         problems.add_if(wrong, option, text);
