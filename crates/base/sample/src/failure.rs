@@ -73,9 +73,8 @@ classes! {
     NotHttp, "not-http", Server, "the response is not HTTP";
     BadFraming, "bad-framing", Server, "the response's head, length or chunks break HTTP's rules, or its head is above the limit (64 KiB unless --head-max is given, 256 fields)";
     Protocol, "protocol", Server, "the response is not in the requested protocol, or violates it";
-    StreamReset, "stream-reset", Server, "the server reset the stream (HTTP/2)";
-    StreamRefused, "stream-refused", Server, "the server refused the stream at every attempt \
-        (HTTP/2)";
+    StreamReset, "stream-reset", Server, "the server reset the stream";
+    StreamRefused, "stream-refused", Server, "the server refused the stream at every attempt";
     Unasked, "unasked", Server, "bytes arrived without a request";
     Status, "status", Server, "the response had an unexpected status";
     GrpcStatus, "grpc-status", Server, "the call ended with an unexpected gRPC status";
