@@ -14,7 +14,7 @@ use plan::check::{
 };
 use sample::FailureClass;
 use std::collections::BTreeMap;
-use units::Nanos;
+use units::{Nanos, Purpose, Seed, Stream};
 use workload::Jar;
 
 /// Environment of a check.
@@ -73,6 +73,8 @@ pub fn run_check(
         world,
         captured: BTreeMap::new(),
         jars: BTreeMap::new(),
+        // the clock differs in every check
+        nonces: Seed(start.0).stream(Purpose::Sockets, 0),
         met: false,
         unreachable: None,
     };
@@ -108,6 +110,8 @@ struct Runner<'a> {
     world: &'a mut dyn CheckWorld,
     captured: BTreeMap<String, String>,
     jars: BTreeMap<String, Jar>,
+    /// Random numbers for the keys and masks of WebSockets.
+    nonces: Stream,
     /// True once a connection is open.
     met: bool,
     unreachable: Option<String>,
@@ -208,7 +212,10 @@ impl Runner<'_> {
     fn exchange(&mut self, asks: &[&Ask]) -> Vec<(Option<Outgoing>, Heard)> {
         let prepared: Vec<Result<Outgoing, String>> = asks
             .iter()
-            .map(|ask| prepare::prepare(self.plan, ask, &self.captured, &self.jars))
+            .map(|ask| {
+                let nonces = &mut self.nonces;
+                prepare::prepare(self.plan, ask, &self.captured, &self.jars, nonces)
+            })
             .collect();
         let outgoing = prepared.iter().flatten().cloned().collect();
         let mut responses = self.world.exchange(outgoing).into_iter();

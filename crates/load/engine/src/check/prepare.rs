@@ -7,6 +7,7 @@ use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, ValueSource
 use protocol::http1::multipart::{FormPart, form_data};
 use protocol::http1::request::{RequestHead, Target, Version, basic_authorization};
 use std::collections::BTreeMap;
+use units::{Purpose, Seed, Stream};
 use url::{Position, Url};
 use workload::{Jar, with_target};
 
@@ -20,7 +21,8 @@ pub(super) fn check_sendable(plan: &CheckPlan, ask: &Ask) -> Result<(), String> 
     if ask.url.settled().is_none() {
         return Ok(());
     }
-    match prepare(plan, ask, &Captured::new(), &BTreeMap::new()) {
+    let mut nonces = Seed(0).stream(Purpose::Sockets, 0);
+    match prepare(plan, ask, &Captured::new(), &BTreeMap::new(), &mut nonces) {
         Err(why) if !why.ends_with("was not captured") => Err(why),
         _ => Ok(()),
     }
@@ -31,9 +33,10 @@ pub(super) fn prepare(
     ask: &Ask,
     captured: &Captured,
     jars: &BTreeMap<String, Jar>,
+    nonces: &mut Stream,
 ) -> Result<Outgoing, String> {
     let mut made = assemble(&base_of(plan, ask), ask, captured)?;
-    let upgrade = (!ask.talk.is_empty()).then(|| talk::upgrade(&mut made)).transpose()?;
+    let upgrade = (!ask.talk.is_empty()).then(|| talk::upgrade(&mut made, nonces)).transpose()?;
     let jar = ask.jar.as_ref().and_then(|jar| jars.get(jar));
     if let Some(cookies) = jar.and_then(|jar| jar.header(&made.url)) {
         add(&mut made.headers, "Cookie", cookies);

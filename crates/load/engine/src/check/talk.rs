@@ -8,18 +8,23 @@ use plan::HttpVersion;
 use plan::check::{Ask, Body, Content, TalkMove};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use units::{Purpose, Seed};
+use units::Stream;
 use websocket::handshake::{self, ClientOffer};
 use workload::{AwaitedMessages, MessageFilter};
 
-/// An upgrade: its key and its offers.
-pub(super) type Upgrade = (String, ClientOffer);
+/// An upgrade: its key, its offers, and the seed of the masks.
+pub(super) struct Upgrade {
+    key: String,
+    offer: ClientOffer,
+    masks: u64,
+}
 
-/// Turns a request into an upgrade to WebSocket.
+/// Turns a request into an upgrade to WebSocket, with a new key (RFC 6455 section 4.1) and other
+/// masks than earlier ones (section 5.3).
 ///
 /// # Errors
 /// Fails if the step has a field that the upgrade has itself.
-pub(super) fn upgrade(made: &mut Assembled) -> Result<Upgrade, String> {
+pub(super) fn upgrade(made: &mut Assembled, nonces: &mut Stream) -> Result<Upgrade, String> {
     let is_subprotocol = |name: &str| name.eq_ignore_ascii_case("sec-websocket-protocol");
     let is_own = |name: &str| {
         let name = name.to_ascii_lowercase();
@@ -32,14 +37,14 @@ pub(super) fn upgrade(made: &mut Assembled) -> Result<Upgrade, String> {
     let offered = made.headers.iter().filter(|(name, _)| is_subprotocol(name));
     let names = offered.flat_map(|(_, value)| value.split(',')).map(|name| name.trim().to_owned());
     let offer = ClientOffer { subprotocols: names.collect(), deflate: None };
-    let nonce = Seed(0).stream(Purpose::Sockets, 0).next_u64();
-    let key = handshake::key((u128::from(nonce) << 64 | u128::from(nonce)).to_le_bytes());
+    let [high, low, masks] = [(); 3].map(|()| nonces.next_u64());
+    let key = handshake::key((u128::from(high) << 64 | u128::from(low)).to_le_bytes());
     // the subprotocols are among the step's fields
     made.headers.extend(fields_of(&ClientOffer::default(), &key));
     // connections are identified by HTTP schemes: wss becomes https
     let scheme = if made.url.scheme() == "wss" { "https" } else { "http" };
     made.url.set_scheme(scheme).map_err(|()| format!("{} is not a WebSocket URL", made.url))?;
-    Ok((key, offer))
+    Ok(Upgrade { key, offer, masks })
 }
 
 /// Returns the moves of a step, with all values inserted.
@@ -47,7 +52,7 @@ pub(super) fn upgrade(made: &mut Assembled) -> Result<Upgrade, String> {
 /// # Errors
 /// Fails if a value is missing.
 pub(super) fn talk(
-    (key, offer): Upgrade,
+    Upgrade { key, offer, masks }: Upgrade,
     upgrade: Vec<u8>,
     ask: &Ask,
     captured: &BTreeMap<String, String>,
@@ -72,7 +77,7 @@ pub(super) fn talk(
     };
     let moves = ask.talk.iter().map(made).collect::<Result<_, String>>()?;
     let over_http2 = ask.version == HttpVersion::Http2;
-    Ok(SocketTalk { upgrade, key, offer, moves, over_http2 })
+    Ok(SocketTalk { upgrade, key, masks, offer, moves, over_http2 })
 }
 
 /// Messages that a move waits for.

@@ -263,3 +263,38 @@ fn errors_of_graphql_are_found_in_a_good_response() {
         assert!(found.starts_with(start) && found.contains(why), "{found}");
     }
 }
+
+#[test]
+fn every_websocket_has_its_own_key_and_masks() {
+    let step = |name: &str| {
+        format!("[[step]]\nname = '{name}'\nconnect = '/ws'\ntalk = [{{ close = 1000 }}]\n")
+    };
+    let plan = plan(&format!("{}repeat = 2\n{}", step("a"), step("b")));
+    let mut nonces = std::collections::BTreeSet::new();
+    for at in [1, 2] {
+        let mut world = Table::new(&[]);
+        world.now = Nanos::from_secs(at);
+        let mut runner = Runner {
+            plan: &plan,
+            world: &mut world,
+            captured: BTreeMap::new(),
+            jars: BTreeMap::new(),
+            nonces: Seed(at).stream(Purpose::Sockets, 0),
+            met: false,
+            unreachable: None,
+        };
+        for step in &plan.steps {
+            let Action::Ask(ask) = &step.action else { panic!("a request") };
+            let sent = runner.exchange(&[ask, ask]).into_iter().filter_map(|(sent, _)| sent);
+            for outgoing in sent {
+                let crate::exchange::Message::Socket(talk) = outgoing.message else {
+                    panic!("a WebSocket")
+                };
+                let upgrade = String::from_utf8_lossy(&talk.upgrade).into_owned();
+                assert!(upgrade.contains(&talk.key), "{upgrade}");
+                nonces.extend([talk.key.clone(), talk.masks.to_string()]);
+            }
+        }
+    }
+    assert_eq!(nonces.len(), 2 * 2 * 2 * 2, "{nonces:?}");
+}

@@ -20,6 +20,8 @@ pub struct SocketTalk {
     pub(crate) upgrade: Vec<u8>,
     /// Its Sec-WebSocket-Key.
     pub(crate) key: String,
+    /// Seed of the keys that mask its frames.
+    pub(crate) masks: u64,
     pub(crate) offer: ClientOffer,
     /// At least one; the last one closes the WebSocket, or waits for its end.
     pub(crate) moves: Vec<SocketMove>,
@@ -134,7 +136,7 @@ impl SocketVoice {
                 Some((size, Ok(_))) => {
                     let rest = seen.split_off(size);
                     self.head = std::mem::take(seen);
-                    let masks = Masking::Random(self.talk.key.bytes().map(u64::from).sum());
+                    let masks = Masking::Random(self.talk.masks);
                     let socket = WebSocket::new(&SocketOptions::client(masks));
                     self.state = SocketState::Open(Box::new(socket));
                     self.enter(out);
@@ -318,6 +320,7 @@ mod tests {
         let talk = SocketTalk {
             upgrade: b"GET".to_vec(),
             key: KEY.to_owned(),
+            masks: 1,
             offer: ClientOffer::default(),
             moves,
             over_http2: false,
