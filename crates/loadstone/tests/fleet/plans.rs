@@ -132,6 +132,28 @@ fn each_agent_uses_http3() {
     assert_eq!(whole(&report, "/http3/quic/handshakes"), 4);
 }
 
+/// WebSockets of each agent share its connections of HTTP/2 or HTTP/3; rooms are not divided.
+#[test]
+fn each_agent_has_websockets_on_shared_connections() {
+    need_server();
+    let (site, quic) = (Site::start(&[]), QuicSite::start());
+    let plain = site.url("/ws").replacen("http", "ws", 1);
+    let secure = quic.url("/ws").replacen("http", "ws", 1);
+    let each = ["-c", "4", "-n", "40"];
+    let over = |more: &[&str], url: &str| {
+        let report = by_fleet(&[&each[..], more].concat(), url);
+        assert_eq!(whole(&report, "/outcomes/succeeded"), 40, "{more:?}: {}", report["failures"]);
+        assert_eq!(whole(&report, "/messages/received"), 40, "{more:?}");
+        ["2", "3"].map(|it| whole(&report, &format!("/messages/http{it}_connections")))
+    };
+    assert_eq!(over(&["--http", "1.1"], &plain), [0, 0]);
+    assert_eq!(over(&["--http", "2"], &plain), [2, 0]);
+    assert_eq!(over(&["--http", "3", "--ca", &quic.ca], &secure), [0, 2]);
+    let rooms = ["-c", "8", "--ws-rooms", "4", "--ws-rate", "40/s", "-d", "1s", "--http", "2"];
+    let report = by_fleet(&rooms, &format!("{plain}?room=fleet{{room}}"));
+    assert_eq!(number(&report, "/messages/fan_out/reach"), 1.0, "{}", report["messages"]);
+}
+
 #[test]
 fn each_agent_sets_up_a_path_and_a_tcp_of_its_own() {
     need_server();
