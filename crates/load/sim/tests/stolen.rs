@@ -318,6 +318,11 @@ fn figures() -> Vec<Weakness> {
             messages.counts.opened = 20;
             messages.end(sample::SocketClose::Server(1008), None);
         }),
+        counted("compression-cost", |measurement| {
+            let counts = &mut measurement.total.messages.counts;
+            (counts.opened, counts.compressed, counts.sent) = (10, 10, 1_000);
+            (counts.payload_sent, counts.wire_sent) = (1_000_000, 1_004_000);
+        }),
         of_http2("stream-limit", |measurement| {
             let facts = &mut measurement.total.connections.http2;
             (facts.streams, facts.streams_peak, facts.held_back) = (1_000, 16, 300);

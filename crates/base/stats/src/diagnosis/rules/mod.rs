@@ -5,6 +5,7 @@ mod accept_queue;
 mod bandwidth;
 mod churn;
 mod client;
+mod compression;
 mod connection_cap;
 mod cpu;
 mod delayed_ack;
@@ -51,6 +52,7 @@ pub const RULES: &[&Rule] = &[
     &sockets::SERIAL,
     &churn::RECONNECTS,
     &churn::SLOW_CONSUMER,
+    &compression::RULE,
     &round_timeout::RULE,
     &bandwidth::RULE,
     &mixed::RULE,
