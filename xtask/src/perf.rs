@@ -38,9 +38,10 @@ const GROWTH_MAX: f64 = 0.03;
 const FIGURES: &str = "bench/instructions.txt";
 const EXAMPLE: &str = "instructions";
 /// Cases of the example, for a tree without figures.
-const CASES: [&str; 11] = [
+const CASES: [&str; 12] = [
     "journey",
     "keepalive",
+    "messages",
     "numbered",
     "percall",
     "pipeline16",
