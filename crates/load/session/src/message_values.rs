@@ -14,7 +14,7 @@ const VALUES_MAX: u64 = 100_000;
 const STAND_INS: [&str; 4] = ["0", "true", "", "1970-01-01T00:00:00Z"];
 
 /// Values by the names in a message.
-type Values = BTreeMap<String, String>;
+type MessageValues = BTreeMap<String, String>;
 
 /// Checks each value of the columns that a message inserts, with the first values of the others.
 /// Values that only the run makes are not checked: if no stand-in fits them, nothing is.
@@ -31,7 +31,7 @@ pub(crate) fn check_values(
     if columns.is_empty() {
         return Ok(());
     }
-    let fits = |values: &Values| {
+    let fits = |values: &MessageValues| {
         let json = text.expand(values)?;
         method.request_body(Some(&json)).map(drop)
     };
@@ -60,8 +60,8 @@ pub(crate) fn check_values(
 /// fit.
 fn first_fault(
     columns: &[FeederColumn<'_>],
-    first: &Values,
-    fits: &dyn Fn(&Values) -> Result<(), String>,
+    first: &MessageValues,
+    fits: &dyn Fn(&MessageValues) -> Result<(), String>,
 ) -> Result<(), String> {
     let Err(why) = fits(first) else { return Ok(()) };
     let other_fits = |column: &&FeederColumn<'_>| {
@@ -85,7 +85,7 @@ const OTHERS_MAX: usize = 100;
 
 /// Returns the values for a message: numbers of users and iterations, the first value of each
 /// column, and the stand-in for all others.
-fn first_values(text: &Text, columns: &[FeederColumn<'_>], stand_in: &str) -> Values {
+fn first_values(text: &Text, columns: &[FeederColumn<'_>], stand_in: &str) -> MessageValues {
     let value = |name: &str| {
         let column = columns.iter().find(|column| column.name == name);
         match column.and_then(|column| column.values().next()) {

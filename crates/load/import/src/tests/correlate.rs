@@ -89,7 +89,7 @@ fn recordings_without_differences_make_a_plain_plan() {
 }
 
 #[test]
-fn credentials_are_captured_even_if_both_recordings_have_the_same() {
+fn credentials_that_two_recordings_share_are_captured() {
     let same = recording("secret-token", "1", "k", "c", "b");
     for plan in [
         correlate(&same, &same, None).unwrap().imported.toml,

@@ -1,4 +1,4 @@
-//! What k6 prints: full summaries, lines of the console, warnings, and the end of busy scripts.
+//! Output as k6 prints it: full summaries, console lines, warnings, and the end of busy scripts.
 
 use super::support::{Ran, run};
 use super::{answer, load, ran};
@@ -134,7 +134,7 @@ fn values_are_printed_as_k6_prints_them() {
 }
 
 #[test]
-fn requests_with_invalid_parameters_fail_without_ending_the_iteration() {
+fn requests_with_invalid_parameters_fail_alone() {
     let ran = ran(&[(
         "/t/a.js",
         r#"

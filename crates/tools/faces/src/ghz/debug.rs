@@ -25,7 +25,7 @@ pub(super) struct DebugLog {
 }
 
 /// A value of a line, as JSON.
-type Entry<'a> = (&'a str, String);
+type LogField<'a> = (&'a str, String);
 
 impl DebugLog {
     pub(super) fn new(method: GrpcMethod, content: &CallContent) -> DebugLog {
@@ -137,7 +137,7 @@ fn metadata(headers: &[(String, String)]) -> String {
     format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
 }
 
-fn line(date: &Date, at: Nanos, message: &str, entries: &[Entry<'_>]) -> String {
+fn line(date: &Date, at: Nanos, message: &str, entries: &[LogField<'_>]) -> String {
     let time = rfc3339(unix_ns(date, at), date.utc_offset_s);
     let mut out = format!(
         "{{\"level\":\"debug\",\"time\":{},\"message\":{}",

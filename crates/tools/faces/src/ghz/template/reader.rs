@@ -17,7 +17,7 @@ const KEYWORDS: [&str; 10] =
 pub(super) struct TemplateReader<'a> {
     text: &'a str,
     at: usize,
-    /// Whether functions other than Go's own are known.
+    /// True if functions other than those of Go are known.
     functions: bool,
     /// Variables in scope.
     variables: Vec<String>,
