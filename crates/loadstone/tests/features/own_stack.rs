@@ -171,7 +171,7 @@ fn websockets_work_over_it() {
     assert!(whole(&held, "/messages/pongs") > 50, "{}", held["messages"]);
     let rooms = ["-c", "20", "--ws-rooms", "4", "--ws-rate", "40/s", "-d", "1s"];
     let report = run("?room=own{room}", &rooms);
-    assert_eq!(number(&report, "/messages/fan_out/reach"), 1.0, "{}", report["messages"]);
+    assert!(number(&report, "/messages/fan_out/reach") > 0.999_999, "{}", report["messages"]);
     let slow = ["-c", "2", "-n", "6", "--ws-read-rate", "100k", "--ws-message", &large[..20_000]];
     let report = run("", &slow);
     all_answered(&report, "slow readers");

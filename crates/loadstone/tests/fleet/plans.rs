@@ -151,7 +151,7 @@ fn each_agent_has_websockets_on_shared_connections() {
     assert_eq!(over(&["--http", "3", "--ca", &quic.ca], &secure), [0, 2]);
     let rooms = ["-c", "8", "--ws-rooms", "4", "--ws-rate", "40/s", "-d", "1s", "--http", "2"];
     let report = by_fleet(&rooms, &format!("{plain}?room=fleet{{room}}"));
-    assert_eq!(number(&report, "/messages/fan_out/reach"), 1.0, "{}", report["messages"]);
+    assert!(number(&report, "/messages/fan_out/reach") > 0.999_999, "{}", report["messages"]);
 }
 
 #[test]

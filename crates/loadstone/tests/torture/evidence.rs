@@ -140,14 +140,14 @@ fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
         assert!(text.contains(from), "{text}");
         fs::write(path, text.replace(from, to)).unwrap();
     };
-    change(&one.join("case.toml"), "version = 1", "version = 7");
+    change(&one.join("case.toml"), "version = 2", "version = 7");
     change(&one.join("case.toml"), "accept = [\"400\"]", "accept = [\"200\"]");
     change(&one.join("wire.lsw"), "loadstone 0", "loadstone 9");
     let ran = run(&["torture", "replay", one.to_str().unwrap()]).expect(&[0]);
     let output = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "1 fixed",
-        "S-02 was version 7 and is version 1 in this program",
+        "S-02 was version 7 and is version 2 in this program",
         "recorded by loadstone 9",
     ] {
         assert!(output.contains(part), "{part}: {output}");
@@ -155,15 +155,15 @@ fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
     let wires = root.join("wire");
     for name in names(&wires) {
         change(&wires.join(&name), "outcome fail", "outcome pass");
-        change(&wires.join(&name), "case S-02 1", "case S-02 7");
+        change(&wires.join(&name), "case S-02 2", "case S-02 7");
         change(&wires.join(&name), "loadstone 0", "loadstone 9");
     }
     let judged = run(&["torture", "judge", root.to_str().unwrap()]).expect(&[1]);
     let output = judged.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "S-02 equal pass → fail",
-        "(version 7 → 1 of the case)",
-        "S-02 was version 7 and is version 1 in this program: judged by version 1",
+        "(version 7 → 2 of the case)",
+        "S-02 was version 7 and is version 2 in this program: judged by version 2",
         "recorded by loadstone 9",
     ] {
         assert!(output.contains(part), "{part}: {output}");
@@ -178,7 +178,7 @@ fn replay_results_are_written_as_json() {
     let replay = run(&["torture", "replay", root, "--json", "-"]).expect(&[1]).json();
     assert_eq!(text(&replay, "/schema"), "loadstone.torture-replay/1");
     assert_eq!(text(&replay, "/failures/0/verdict"), "failing");
-    assert_eq!(replay["failures"][0]["case_version"], 1);
+    assert_eq!(replay["failures"][0]["case_version"], 2);
     let judge = run(&["torture", "judge", root, "--json", "-"]).expect(&[1]).json();
     assert_eq!(text(&judge, "/schema"), "loadstone.torture-judge/1");
     assert_eq!((&judge["otherwise"], text(&judge, "/conversations/0/now")), (&0.into(), "fail"));

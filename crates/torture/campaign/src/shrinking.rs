@@ -53,7 +53,10 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     let deadline = (span + pauses).min(finding.script.deadline);
     let hasty = TalkScript { deadline, ..finding.script.clone() };
     let mut found = shrink(whole, &mut |moves| {
-        if complete && !whole_message(moves) || has_new_fault(whole, moves) {
+        // a crash is a crash, however invalid its request is
+        let crashes = matches!(finding.kind, FailureKind::Lost | FailureKind::Stopped);
+        let strays = !crashes && has_new_fault(whole, moves);
+        if strays || complete && !whole_message(moves) {
             return Some(false);
         }
         mostly(runner, |runner| fails(runner, finding, &hasty, moves)).ok()

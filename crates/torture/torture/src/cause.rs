@@ -299,7 +299,7 @@ fn has_bad_credentials(sent: &[u8], reading: &FramingReading) -> bool {
     let is_base64 = |text: &[u8]| {
         let digits = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
         let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
-        !text.is_empty() && text.len() % 4 == 0 && digits.iter().all(is_digit)
+        !text.is_empty() && text.len().is_multiple_of(4) && digits.iter().all(is_digit)
     };
     field_values(&sent[..reading.head.min(sent.len())], b"authorization").any(|value| {
         value.split_at_checked(SCHEME.len()).is_some_and(|(scheme, credentials)| {

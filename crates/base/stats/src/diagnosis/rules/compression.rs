@@ -99,7 +99,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
             return Sign::new(confidence, evidence);
         }
     }
-    (saved < SAVED_MIN).then(|| Sign { confidence, evidence: saved_text })
+    (saved < SAVED_MIN).then_some(Sign { confidence, evidence: saved_text })
 }
 
 /// Returns the server's CPU time in seconds for a message sent or received, in the measured phase.

@@ -175,7 +175,7 @@ impl<'a> TemplateReader<'a> {
             }
             self.named.insert(name.clone(), parts);
         }
-        Ok((word != "define").then(|| TemplatePart::Named(name, pipeline)))
+        Ok((word != "define").then_some(TemplatePart::Named(name, pipeline)))
     }
 
     fn rest(&self) -> &'a str {
