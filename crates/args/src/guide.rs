@@ -16,6 +16,7 @@ const OTHERS: &[&str] = &[
     "--descriptor_set_out",
     "--include_imports",
     "--summary-export",
+    "--summary-mode",
     "--cap-add",
     "--locked",
     "--config-net",
