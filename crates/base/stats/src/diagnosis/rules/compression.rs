@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(confidence, Confidence::Possible, "its cores are idle");
         assert_eq!(
             text,
-            "compression saved 80 % of 3.91 KiB a message and needed at least 24.0 µs of CPU time for \
-             it, 80 % of the 30.0 µs that the server used"
+            "compression saved 80.0 % of 3.91 KiB a message and needed at least 24.0 µs of CPU time for \
+             it, 80.0 % of the 30.0 µs that the server used"
         );
         assert_eq!(found(traffic(), Some(0.2)), None, "100 µs a message have another cause");
         assert_eq!(found(traffic(), None), None, "the server was not watched");
@@ -184,7 +184,7 @@ mod tests {
         // 8 µs for one of two messages, of 5 µs for each
         let (_, text) = found(counts, Some(0.01)).unwrap();
         assert!(
-            text.contains("at least 4.00 µs of CPU time for it, 80 % of the 5.00 µs"),
+            text.contains("at least 4.00 µs of CPU time for it, 80.0 % of the 5.00 µs"),
             "{text}"
         );
     }
