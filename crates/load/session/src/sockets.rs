@@ -25,7 +25,7 @@ impl SocketLoop {
 
 /// Connections of a worker with which io_uring costs less CPU per call than epoll, by the
 /// measurements in bench/history/sockets-by-io-uring.md.
-const RING_CONNECTIONS: RangeInclusive<u32> = 16..=512;
+const RING_CONNECTIONS: RangeInclusive<u32> = 16..=256;
 
 /// Maximum length of a response with which io_uring costs less, in bytes: longer ones are copied
 /// from its buffers.

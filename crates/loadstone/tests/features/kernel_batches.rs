@@ -58,7 +58,7 @@ fn a_closed_loop_with_many_connections_uses_io_uring_by_default() {
         ("/bytes/8192", "16", ring),
         ("/bytes/8193", "16", epoll),
         ("/bytes/13", "15", epoll),
-        ("/bytes/13", "513", epoll),
+        ("/bytes/13", "257", epoll),
     ] {
         let words = ["-c", connections, "--threads", "1", "-n", "600", &site.url(path)];
         let report = measured(&words, &[0, 4]);
