@@ -19,7 +19,7 @@ pub(super) fn link(
     (class, addresses): (Class, &[SocketAddr]),
     cases: &[Case],
 ) -> Result<Result<RawLink, String>, Failure> {
-    if !is_wanted(cases) {
+    if !Case::any_needs(cases, &[Need::Device]) {
         return Ok(Err(Need::Device.missing().to_owned()));
     }
     let wants = |case: &Case| case.needs.contains(&Need::Device);
@@ -44,11 +44,6 @@ pub(super) fn link(
         }
         _ => Ok(made),
     }
-}
-
-/// Returns whether a case, or one of its exchanges, needs the device.
-fn is_wanted(cases: &[Case]) -> bool {
-    cases.iter().flat_map(Case::all_needs).any(|need| need == Need::Device)
 }
 
 fn make(
@@ -84,8 +79,8 @@ mod tests {
     fn an_exchange_may_need_the_device() {
         let mut cases = catalogue::cases().unwrap();
         cases.retain(|case| case.id == "S-43");
-        assert!(!is_wanted(&cases));
+        assert!(!Case::any_needs(&cases, &[Need::Device]));
         cases[0].exchanges[0].needs.push(Need::Device);
-        assert!(is_wanted(&cases));
+        assert!(Case::any_needs(&cases, &[Need::Device]));
     }
 }

@@ -31,9 +31,9 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     result.post_trouble = post_trouble(runner);
     if runner.target.takes_bodies && result.post_trouble.is_none() {
         has.push(Need::Post);
-        let reads = is_needed(runner.cases, &[Need::Reading]) && reads_bodies(runner);
+        let reads = Case::any_needs(runner.cases, &[Need::Reading]) && reads_bodies(runner);
         has.extend(reads.then_some(Need::Reading));
-        let decodes = is_needed(runner.cases, &[Need::Chunked]) && reads_chunks(runner);
+        let decodes = Case::any_needs(runner.cases, &[Need::Chunked]) && reads_chunks(runner);
         has.extend(decodes.then_some(Need::Chunked));
     }
     if !runner.settings.pages.is_empty() {
@@ -61,15 +61,13 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     has
 }
 
-/// Returns whether a case, or one of its exchanges, needs one of these.
-fn is_needed(cases: &[Case], needs: &[Need]) -> bool {
-    cases.iter().flat_map(Case::all_needs).any(|need| needs.contains(&need))
-}
-
 /// Returns the server's support for early data, if a case needs it.
 fn early(runner: &mut Runner<'_>) -> Vec<Need> {
     let early = [Need::EarlyTicket, Need::EarlyData];
-    if !is_needed(runner.cases, &early) || !runner.target.spoken.is_http3() || runner.is_stopped() {
+    if !Case::any_needs(runner.cases, &early)
+        || !runner.target.spoken.is_http3()
+        || runner.is_stopped()
+    {
         return Vec::new();
     }
     let talk = runner.ask(&habits::early_request(runner.target));
@@ -97,7 +95,7 @@ fn tunnels(plain: &Talk) -> bool {
 /// Finds a WebSocket, if a case needs one: at the given path, or at the usual ones. `plain`: a
 /// plain response, with the SETTINGS of HTTP/2 before it.
 fn socket(runner: &mut Runner<'_>, plain: &Talk) -> Vec<Need> {
-    let is_asked = is_needed(runner.cases, &[Need::Socket, Need::SocketDeflate]);
+    let is_asked = Case::any_needs(runner.cases, &[Need::Socket, Need::SocketDeflate]);
     if !is_asked || runner.target.spoken.is_http3() {
         return Vec::new();
     }
@@ -148,7 +146,9 @@ fn handshake(runner: &mut Runner<'_>, path: &str) -> Talk {
 
 /// Finds the gRPC service for health checks, if a case needs it.
 fn health(runner: &mut Runner<'_>) -> Option<Need> {
-    if !is_needed(runner.cases, &[Need::Health]) || !runner.target.is_grpc() || runner.is_stopped()
+    if !Case::any_needs(runner.cases, &[Need::Health])
+        || !runner.target.is_grpc()
+        || runner.is_stopped()
     {
         return None;
     }
@@ -232,9 +232,9 @@ mod tests {
         let only =
             |id: &str| -> Vec<Case> { all.iter().filter(|case| case.id == id).cloned().collect() };
         // B-11 needs a page that reads content; some of its exchanges one that decodes chunks
-        assert!(is_needed(&only("B-11"), &[Need::Reading]));
-        assert!(is_needed(&only("B-11"), &[Need::Chunked]));
-        assert!(!is_needed(&only("B-10"), &[Need::Reading, Need::Chunked]));
-        assert!(!is_needed(&[], &[Need::Post]));
+        assert!(Case::any_needs(&only("B-11"), &[Need::Reading]));
+        assert!(Case::any_needs(&only("B-11"), &[Need::Chunked]));
+        assert!(!Case::any_needs(&only("B-10"), &[Need::Reading, Need::Chunked]));
+        assert!(!Case::any_needs(&[], &[Need::Post]));
     }
 }

@@ -6,7 +6,7 @@ use crate::service_time::is_similarly_slow;
 use crate::shrink::shrink;
 use crate::{CampaignEvent, Runner, gate};
 use dialogue::talk::{Move, Talk, TalkScript};
-use torture::framing::{self, FramingFault};
+use torture::framing::{self, FramingFault, FramingReading};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::{Execution, sent};
@@ -52,10 +52,11 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     let span = if is_silent(finding.kind) { HANG_SPAN } else { took.max(SPAN_MIN) };
     let deadline = (span + pauses).min(finding.script.deadline);
     let hasty = TalkScript { deadline, ..finding.script.clone() };
+    // a crash is a crash, however invalid its request is
+    let is_crash = matches!(finding.kind, FailureKind::Lost | FailureKind::Stopped);
+    let framing = framing::read(&sent(whole));
     let mut found = shrink(whole, &mut |moves| {
-        // a crash is a crash, however invalid its request is
-        let crashes = matches!(finding.kind, FailureKind::Lost | FailureKind::Stopped);
-        let strays = !crashes && has_new_fault(whole, moves);
+        let strays = !is_crash && has_new_fault(&framing, moves);
         if strays || complete && !whole_message(moves) {
             return Some(false);
         }
@@ -88,12 +89,11 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     Some(shrunk)
 }
 
-/// Returns whether a shorter form of an HTTP/1 request violates a rule of the framing that the whole
-/// does not: then it may fail for that reason.
-fn has_new_fault(whole: &[Move], moves: &[Move]) -> bool {
-    let before = framing::read(&sent(whole));
-    let is_new = |fault: &FramingFault| !before.faults.contains(fault);
-    before.minor.is_some() && framing::read(&sent(moves)).faults.iter().any(is_new)
+/// Returns whether a shorter form violates a rule of the framing that the whole HTTP/1 request does
+/// not violate: then it may fail for that reason.
+fn has_new_fault(whole: &FramingReading, moves: &[Move]) -> bool {
+    let is_new = |fault: &FramingFault| !whole.faults.contains(fault);
+    whole.minor.is_some() && framing::read(&sent(moves)).faults.iter().any(is_new)
 }
 
 /// Returns whether these steps fail in the same way as the finding.
@@ -154,9 +154,8 @@ mod tests {
     #[test]
     fn shorter_forms_violate_no_further_rule() {
         let is_new = |whole: &str, shorter: &str| {
-            let [whole, shorter] =
-                [whole, shorter].map(|text| [Move::Send(text.as_bytes().to_vec())]);
-            has_new_fault(&whole, &shorter)
+            let shorter = [Move::Send(shorter.as_bytes().to_vec())];
+            has_new_fault(&framing::read(whole.as_bytes()), &shorter)
         };
         let whole = "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1e9\r\n\r\n";
         assert!(!is_new(whole, "G / HTTP/1.1\r\nContent-Length:1e9\r\n\r\n"));

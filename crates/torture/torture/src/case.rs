@@ -142,6 +142,11 @@ impl Case {
         self.needs.iter().chain(own).copied()
     }
 
+    /// Returns whether a case, or one of its exchanges, has one of these preconditions.
+    pub fn any_needs(cases: &[Case], needs: &[Need]) -> bool {
+        cases.iter().flat_map(Case::all_needs).any(|need| needs.contains(&need))
+    }
+
     /// Returns the first HTTP version of the case, as options name it, or gRPC.
     pub fn version_spoken(&self) -> &'static str {
         self.spoken.first().copied().unwrap_or(HTTP1)

@@ -125,7 +125,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 /// Returns whether the text is a token (RFC 9110 §5.6.2).
-pub(crate) fn is_token(text: &[u8]) -> bool {
+pub fn is_token(text: &[u8]) -> bool {
     let is_tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     !text.is_empty() && text.iter().all(is_tchar)
 }

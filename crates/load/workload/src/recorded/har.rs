@@ -3,6 +3,7 @@
 use crate::recorded::{Recorded, RecordedError, Recording, is_ours};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use protocol::http1::fields;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 use std::borrow::Cow;
@@ -123,11 +124,8 @@ impl HarReading {
 
 /// Returns whether a header is valid in HTTP (RFC 9110 section 5).
 fn can_be_sent(header: &Pair) -> bool {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let is_value = |byte: u8| byte == b'\t' || (byte >= b' ' && byte != 0x7f);
-    !header.name.is_empty()
-        && header.name.bytes().all(is_name)
-        && header.value.bytes().all(is_value)
+    fields::is_token(header.name.as_bytes()) && header.value.bytes().all(is_value)
 }
 
 fn instant(text: &str) -> Option<Nanos> {

@@ -296,9 +296,8 @@ struct Slope {
 }
 
 impl Slope {
-    /// Fits the growth per batch; `None` without a trend.
-    /// `levels`: one before the first batch, which fills pools and is omitted, and one after each
-    /// batch.
+    /// Fits the growth per batch; `None` without a trend. `levels`: one before the first batch,
+    /// which fills pools and is omitted, and one after each batch.
     fn new(levels: &[u64]) -> Option<Slope> {
         let levels = levels.get(1..).filter(|levels| levels.len() > 2)?;
         let points: Vec<(f64, f64)> =
