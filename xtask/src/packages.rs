@@ -146,8 +146,8 @@ enum Power {
 }
 
 impl Power {
-    /// Returns how packages can be installed; `None` if this process neither is root nor may become it without a password, or there is no
-    /// apt-get.
+    /// Returns how packages can be installed; `None` without apt-get, or if this process is not
+    /// root and sudo requires a password.
     fn installation_rights() -> Option<Power> {
         shell::find("apt-get")?;
         if shell::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0") {

@@ -109,7 +109,7 @@ fn merged(before: &str, part: Part, section: &str) -> String {
     page
 }
 
-/// Wraps prose at [`WIDTH`] columns; tables, headings and indented lines stay.
+/// Wraps prose at [`WIDTH`] columns; keeps tables, headings and indented lines.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {

@@ -5,8 +5,8 @@ use super::TortureArgs;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-/// Options that the line of a repetition sets itself: the case, the HTTP version, the page for
-/// bodies and the seed.
+/// Options that the command line of a repetition already sets: the case, the HTTP version, the page
+/// for bodies and the seed.
 const OF_THE_LINE: [&str; 4] = ["http", "only", "post", "seed"];
 
 /// Options that select other cases, or limit the time of all.

@@ -76,7 +76,7 @@ pub(crate) struct Row {
 }
 
 impl Truth {
-    /// Returns whether the conditions name an exchange without an expected observation (`describe_seen`).
+    /// Returns whether the conditions name an exchange without an expected observation (`seen`).
     pub(crate) fn names_unused_exchange(&self) -> bool {
         let unused = |shows: &Conditions| !shows.exchange.is_empty() && shows.seen.is_none();
         unused(&self.shows) || self.differs.as_ref().is_some_and(|differs| unused(&differs.shows))

@@ -127,7 +127,7 @@ impl Request {
         self.paced = true;
     }
 
-    /// Sends the whole body with the request, as before a call of [`Request::pace`].
+    /// Sends the whole body with the request. Reverts [`Request::pace`].
     pub fn send_at_once(&mut self) {
         self.paced = false;
     }

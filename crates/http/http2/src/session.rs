@@ -686,7 +686,7 @@ impl Session {
         (facts.head_bytes > 0).then_some(facts)
     }
 
-    /// Returns whether the request waits for a stream that the peer permits.
+    /// Returns whether the request is queued because of the peer's limit on concurrent streams.
     pub fn waits(&self, place: usize) -> bool {
         self.state().streams.get(place).is_some_and(OutstandingStream::waits)
     }

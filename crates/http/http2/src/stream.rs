@@ -65,9 +65,9 @@ fn append(buffer: &mut Vec<u8>, first: usize, parts: &[&[u8]]) {
 /// The part that was not sent at submission.
 #[derive(Debug, Default)]
 struct UnsentRequest {
-    /// Fields that the library had not read at submission.
+    /// Fields that nghttp2 had not sent when the request was submitted.
     text: Option<Arc<[u8]>>,
-    /// True if the library has sent the fields since.
+    /// True once nghttp2 has sent the fields.
     begun: bool,
     body: Option<Arc<[u8]>>,
     /// Number of body bytes that are sent.
@@ -141,14 +141,14 @@ impl OutstandingStream {
         self.unsent.get_or_insert_default().text = Some(text.clone());
     }
 
-    /// Marks the request as begun: its fields are sent, after a wait for a stream.
+    /// Marks a queued request as begun, once its fields are sent.
     pub(crate) fn begin(&mut self) {
         if let Some(unsent) = &mut self.unsent {
             unsent.begun = true;
         }
     }
 
-    /// Returns whether the request waits for a stream that the peer permits.
+    /// Returns whether the request is queued because of the peer's limit on concurrent streams.
     pub(crate) fn waits(&self) -> bool {
         self.unsent.as_ref().is_some_and(|unsent| unsent.text.is_some() && !unsent.begun)
     }

@@ -154,7 +154,7 @@ impl TunnelSession {
     pub(crate) fn drain(&mut self, out: &mut Vec<u8>) {
         match self {
             TunnelSession::Http2(session) => session.drain(out),
-            // each call appends its own output
+            // every method of the HTTP/3 session appends its output at once
             TunnelSession::Http3(_) => {}
         }
     }
@@ -174,7 +174,7 @@ impl TunnelSession {
                     put_code(out, PieceKind::Close, 0, Some(violation.code));
                     violation.to_string()
                 })?;
-                // delayed tunnels are recognized by their waiting bytes
+                // a blocked tunnel is detected by its unsent bytes, so these events are dropped
                 while session.take_opened().or_else(|| session.take_unblocked()).is_some() {}
                 Ok(fed.consumed)
             }

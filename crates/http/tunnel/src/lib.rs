@@ -9,12 +9,11 @@
 //! other uses HTTP/2, with TLS if the peer has a name for it.
 //!
 //! A connection counts as connected once a stream for it may be opened: the connect time includes
-//! TCP, TLS or QUIC, and the server's SETTINGS if it is the first of its trunk. TLS belongs to the
-//! trunk.
+//! TCP, TLS or QUIC, and the server's SETTINGS if it is the first of its trunk. TLS facts are those
+//! of the trunk.
 //!
-//! Connections to peers other than [`Peer::Tunnel`] pass unchanged, as those of a journey's
-//! requests.
-//! Not supported: connections that are opened for a user with its own TLS sessions.
+//! Connections to peers other than [`Peer::Tunnel`] pass unchanged, such as those of the requests
+//! of a journey. Not supported: connections that are opened for a user with its own TLS sessions.
 #![forbid(unsafe_code)]
 
 mod carrier;
@@ -110,8 +109,8 @@ impl<I: Io> Tunnels<I> {
         self.trunks.get_mut(index as usize)?.as_mut()
     }
 
-    /// Returns the connection whose facts belong to a tunnel: its own one (`true`), or the shared one
-    /// (`false`) if it is the last tunnel there.
+    /// Returns the connection whose facts are reported with a tunnel: its own (`true`), or the
+    /// shared one (`false`) if the tunnel is the last on it.
     fn connection_of(&mut self, slot: Slot) -> Option<(Slot, bool)> {
         let tunnel = self.tunnels.get(slot as usize)?;
         let is_direct = tunnel.stage == TunnelStage::Direct;

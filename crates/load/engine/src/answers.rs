@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn answers_in_any_order_and_pieces_find_their_messages() {
         let mut reader = reader(&messages_of(1, &[7, 8, 9, 7]));
-        // no message has the value 6, and no message is left for the third 7
+        // unmatched: the value 6, and the third 7, since only two messages have that value
         let body = messages_of(2, &[9, 7, 6, 8, 7, 7]);
         for size in 1..body.len() {
             let mut reader = reader.clone();

@@ -2,9 +2,9 @@
 
 use protocol::grpc::varint;
 
-/// Returns the value of a field as a number; equal values have equal numbers. `path` has the field
-/// numbers of the messages that contain the field, then its own number. An absent field has the
-/// value 0, the default of proto3. Returns `None` for bytes that are not a message.
+/// Returns a number that is equal for equal values of a field. `path`: the field numbers of the
+/// enclosing messages, then that of the field. An absent field counts as 0, the default of proto3.
+/// Returns `None` if the bytes are not a valid message.
 pub(crate) fn field_key(message: &[u8], path: &[u32]) -> Option<u64> {
     let (number, inner) = path.split_first()?;
     let mut found = FieldValue::Number(0);

@@ -86,8 +86,8 @@ struct EndpointState {
     ready: Vec<(Slot, u32)>,
     /// Calls that wait for a connection, in order of their due instants.
     queue: VecDeque<Call>,
-    /// No queued call has an earlier deadline. It is used if calls have their own time limits:
-    /// otherwise the first call has the earliest.
+    /// Lower bound of the deadlines of the queued calls. Used only if calls have their own time
+    /// limits; otherwise the first call has the earliest deadline.
     soonest: Nanos,
     has_own_limits: bool,
     /// If addresses are tried in order: the current one, and whether an address has accepted a
@@ -203,15 +203,14 @@ impl EndpointState {
         }
         let expired = self.queue.iter().position(|call| call.deadline(limits) <= now);
         if expired.is_none() {
-            // the call with that deadline has left the queue
+            // the call with the earliest deadline was dequeued before: recompute the bound
             let deadlines = self.queue.iter().map(|call| call.deadline(limits));
             self.soonest = deadlines.min().unwrap_or(Nanos::NEVER);
         }
         self.queue.remove(expired?)
     }
 
-    /// Returns an instant that is not after the earliest deadline of the queued calls; `NEVER`
-    /// without any.
+    /// Returns a lower bound of the deadlines of the queued calls; `NEVER` if the queue is empty.
     fn queue_deadline(&self, limits: &Timeouts) -> Nanos {
         match self.queue.front() {
             None => Nanos::NEVER,
@@ -680,7 +679,7 @@ impl Pool {
         }
         entry.conn.assign_call(|| {
             let mut work = work(spare, setup, *keeps_heads);
-            // most loads have no resting WebSockets, and need no lookup
+            // skip the lookup: most loads have no resting WebSockets
             let socket = if resting.is_empty() { None } else { resting.remove(&u64::from(slot)) };
             work.resume(limits.prepared, socket);
             work

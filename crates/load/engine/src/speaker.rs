@@ -334,7 +334,7 @@ impl Speaker {
         }
     }
 
-    /// Returns whether the call waits for a stream that the peer permits.
+    /// Returns whether the call is queued because of the peer's limit on concurrent streams.
     pub(crate) fn waits(&self, call: usize) -> bool {
         match self {
             Speaker::Http2(http2) => http2.waits(call),

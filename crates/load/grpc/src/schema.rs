@@ -395,7 +395,7 @@ impl GrpcMethod {
     /// included, under their names in JSON.
     ///
     /// # Errors
-    /// Fails for bytes that are not such a message.
+    /// Fails if the bytes are not a valid message of the response type.
     pub fn whole_json(&self, message: &[u8]) -> Result<String, SchemaError> {
         self.json(message, &SerializeOptions::new().skip_default_fields(false))
     }
@@ -406,10 +406,10 @@ impl GrpcMethod {
         json_of(&decoded, options)
     }
 
-    /// Returns a message of the request as JSON, with the names that JSON has for its fields.
+    /// Returns a request message as JSON, with the JSON names of its fields.
     ///
     /// # Errors
-    /// Fails for bytes that are not such a message.
+    /// Fails if the bytes are not a valid message of the request type.
     pub fn request_json(&self, message: &[u8]) -> Result<String, SchemaError> {
         let decoded = DynamicMessage::decode(self.descriptor.input(), message)
             .map_err(|why| error(format!("the request does not decode: {why}")))?;

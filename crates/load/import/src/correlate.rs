@@ -15,7 +15,7 @@ use url::Url;
 
 /// Maximum number of differing values in a visit.
 const DIFFERENCES_MAX: usize = 2_000;
-/// Minimum length of credentials that are looked for in responses.
+/// Minimum length of a token that is searched for in responses.
 const TOKEN_MIN: usize = 8;
 
 /// Plan with its changes.
@@ -218,7 +218,7 @@ impl Correlator<'_> {
         Some(whole)
     }
 
-    /// Lists the cookies that were sent although no earlier response has set them.
+    /// Lists the cookies that were sent before any response set them.
     fn list_cookies(&mut self) {
         let mut known: Vec<String> = Vec::new();
         for (row, _) in self.pairs {
@@ -273,8 +273,8 @@ impl Correlator<'_> {
         Some(wrap(text))
     }
 
-    /// Returns the name of a value that is known, or that an earlier response contains. `core`: the
-    /// value in both recordings.
+    /// Returns the capture for a value that is already captured or that an earlier response
+    /// contains. `core`: the value in each recording.
     fn captured(
         &mut self,
         number: usize,

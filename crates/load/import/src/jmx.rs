@@ -89,9 +89,9 @@ struct DraftReader<'a> {
     /// Pauses before the samplers of the current thread group, in order: lowest and highest.
     pauses: Vec<(Nanos, Nanos)>,
     groups: usize,
-    /// Positions of the controllers that modules refer to and that are being converted.
+    /// Positions of the referenced controllers whose conversion is in progress, to detect cycles.
     modules: Vec<usize>,
-    /// Size of the controllers that have replaced modules so far.
+    /// Total size of the controllers inserted for modules so far.
     modules_bytes: usize,
 }
 

@@ -65,7 +65,7 @@ pub struct Context {
     suspension: Suspension,
     now: Cell<Nanos>,
     slice: Cell<Option<Instant>>,
-    /// Instant on the clock of the run at which the current task must have ended.
+    /// Deadline of the current task, on the clock of the run.
     deadline: Cell<Nanos>,
     /// Maximum time until the next request or pause.
     slice_limit: Cell<Duration>,
@@ -259,8 +259,7 @@ impl Context {
         self.slice.set(Some(Instant::now()));
     }
 
-    /// Sets the instant at which the current task must have ended; a script that computes until
-    /// then is interrupted.
+    /// Sets the deadline of the current task. A script that is still computing then is interrupted.
     pub fn set_deadline(&self, at: Nanos) {
         self.deadline.set(at);
     }
@@ -300,7 +299,7 @@ impl Context {
         over
     }
 
-    /// Returns the failure of a task that was stopped because it ran for too long.
+    /// Returns the failure of a task that was stopped because it exceeded its time limit.
     pub(crate) fn overrun(&self) -> Option<VuFailure> {
         self.too_long.get().then(|| VuFailure::Exception(self.explain(String::new())))
     }

@@ -389,7 +389,7 @@ pub struct CheckCount {
     pub fails: u64,
 }
 
-/// Adds the results of a check to those of the same name.
+/// Adds the results of a check to the check of the same name.
 pub(crate) fn add_check(checks: &mut Vec<CheckCount>, name: &str, passes: u64, fails: u64) {
     match checks.iter_mut().find(|check| check.name == name) {
         Some(check) => (check.passes, check.fails) = (check.passes + passes, check.fails + fails),
@@ -472,7 +472,7 @@ impl Section {
 pub struct Sections(pub Vec<Section>);
 
 impl Sections {
-    /// Returns a section, which is added unless there are too many.
+    /// Returns a section, and adds it if it is missing; `None` if there are too many.
     fn at(&mut self, scenario: &str, group: &str) -> Option<&mut Section> {
         let known = self.0.iter().position(|it| it.scenario == scenario && it.group == group);
         if known.is_none() && self.0.len() >= SECTIONS_MAX {

@@ -15,12 +15,12 @@ pub type ReadFile = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
 pub struct LogLine {
     pub level: &'static str,
     pub text: String,
-    /// Names and values after the text, sorted by name. `source` is `console` or `stacktrace`.
+    /// Fields printed after the text, sorted by name. `source` is `console` or `stacktrace`.
     pub fields: Vec<(&'static str, String)>,
 }
 
 impl LogLine {
-    /// Returns a line of the runner.
+    /// Returns a line without fields.
     pub fn new(level: &'static str, text: impl Into<String>) -> LogLine {
         LogLine { level, text: text.into(), fields: Vec::new() }
     }
@@ -293,7 +293,7 @@ impl Program {
         Ok(all)
     }
 
-    /// Adds a line with a source, or without one if it is empty.
+    /// Logs a line. An empty `source` is omitted.
     pub fn log(&self, level: &'static str, source: &'static str, text: impl Into<String>) {
         let mut line = LogLine::new(level, text);
         line.fields.extend((!source.is_empty()).then(|| ("source", source.to_owned())));

@@ -283,7 +283,7 @@ pub struct ScenarioProgress {
     /// Number of iterations started, for numbering.
     begun: AtomicU64,
     pub dropped: AtomicU64,
-    /// True after the warning that users are missing.
+    /// True once the warning about too few users was logged.
     pub has_warned: AtomicBool,
     /// Number of started users beyond those allocated.
     extra: AtomicU64,

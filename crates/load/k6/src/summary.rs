@@ -188,7 +188,7 @@ impl TestSummary<'_> {
         }
     }
 
-    /// Returns all checks; those of one name are one check, as in k6.
+    /// Returns all checks. Checks of the same name are merged, as in k6.
     fn merged_checks(&self) -> Vec<CheckCount> {
         let mut merged = Vec::new();
         for check in self.all.groups.0.iter().flat_map(|(_, checks)| checks) {
@@ -197,7 +197,7 @@ impl TestSummary<'_> {
         merged
     }
 
-    /// Writes the counts of checks, and a line for each; `level`: levels of indentation.
+    /// Writes the totals of the checks, and a line for each check. `level`: indentation level.
     fn check_block(
         &self,
         out: &mut String,
@@ -252,7 +252,7 @@ impl TestSummary<'_> {
     }
 }
 
-/// The sections of a full text: groups, and scenarios with their groups.
+/// Sections of a full summary: groups, and scenarios with their groups.
 impl TestSummary<'_> {
     fn sections(&self, out: &mut String) {
         for name in self.groups_in("", "") {

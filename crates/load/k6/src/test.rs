@@ -613,7 +613,7 @@ fn line_of_finding(text: &str, finding: &str) -> Option<usize> {
     names.find_map(|name| scan::line_of_key(text, name))
 }
 
-/// Adds file and line to the message of the JavaScript engine that a module lacks an export.
+/// Adds file and line to the JavaScript engine's message about a missing export.
 fn with_import_line(program: &Program, message: String) -> String {
     let named = || {
         let (_, rest) = message.split_once("Could not find export '")?;

@@ -25,7 +25,7 @@ const STACK_MARGIN: usize = 16 << 10;
 pub const MEMORY_BYTES_MAX: usize = 256 << 20;
 /// Maximum time that a script may run without a request or a pause.
 pub const SLICE_MAX: Duration = Duration::from_secs(10);
-/// Time that a script may always run without a request or a pause, even after its deadline.
+/// Minimum time limit for a script without a request or a pause, even past its deadline.
 pub const SLICE_MIN: Duration = Duration::from_millis(500);
 
 /// Event that a user waits for.

@@ -39,7 +39,7 @@ pub struct GrpcPlan {
 /// A field that a message of a bidirectional stream and its answer have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerField {
-    /// Names of the fields that contain it, then its name, separated by dots.
+    /// Dotted path: the names of the enclosing fields, then its own.
     pub name: String,
     /// Field numbers in requests and in answers; `None` before the descriptors are known.
     pub places: Option<(Vec<u32>, Vec<u32>)>,

@@ -148,7 +148,7 @@ impl Plan {
     }
 
     /// Returns whether its WebSockets are streams of connections of HTTP/2 (RFC 8441) or HTTP/3
-    /// (RFC 9220). Those of scripts are not.
+    /// (RFC 9220). WebSockets of scripts use HTTP/1.1.
     pub fn tunnels_websockets(&self) -> bool {
         let by_steps = || self.journeys.as_ref().is_some_and(|journeys| journeys.has_sockets());
         let has_streams = matches!(self.request.version, HttpVersion::Http2 | HttpVersion::Http3);

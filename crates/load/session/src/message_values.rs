@@ -10,14 +10,16 @@ use units::{Seed, quoted};
 /// Maximum number of values of a column that are checked.
 const VALUES_MAX: u64 = 100_000;
 
-/// Values that stand for those that a run captures: each fits fields of other types.
+/// Placeholders for values that are captured during the run. Each fits other types of fields.
 const STAND_INS: [&str; 4] = ["0", "true", "", "1970-01-01T00:00:00Z"];
 
-/// Values by the names in a message.
+/// Values of a message, by placeholder name.
 type MessageValues = BTreeMap<String, String>;
 
-/// Checks each value of the columns that a message inserts, with the first values of the others.
-/// Values that only the run makes are not checked: if no stand-in fits them, nothing is.
+/// Checks that the values of each column that a message inserts fit their field. One column varies
+/// at a time; the others have their first value. At most [`VALUES_MAX`] rows of a file are checked.
+/// Values captured during the run are replaced by one of [`STAND_INS`]; if none of them fits, the
+/// check is skipped.
 ///
 /// # Errors
 /// Fails with the feeder, the row and the column of the first value that does not fit its field.
@@ -39,7 +41,7 @@ pub(crate) fn check_values(
     let Some(first) = stand_ins.iter().find(|values| fits(values).is_ok()) else {
         let is_known =
             |name: &str| is_number(name) || columns.iter().any(|column| column.name == name);
-        // with captured values, the fault may be one of the stand-ins
+        // a message with captured values may fail only because of the placeholders
         return match text.names().all(is_known) {
             true => first_fault(&columns, &stand_ins[0], &fits),
             false => Ok(()),
@@ -56,8 +58,8 @@ pub(crate) fn check_values(
     Ok(())
 }
 
-/// Returns the fault of the first row of all columns. It is that of a column if other values of it
-/// fit.
+/// Returns the fault of the first values of all columns. If other values of one column fit, that
+/// column is named.
 fn first_fault(
     columns: &[FeederColumn<'_>],
     first: &MessageValues,
@@ -83,8 +85,8 @@ fn first_fault(
 /// Maximum number of other values that are tried to find the column of a fault.
 const OTHERS_MAX: usize = 100;
 
-/// Returns the values for a message: numbers of users and iterations, the first value of each
-/// column, and the stand-in for all others.
+/// Returns values for a message: 0 for numbers of users and iterations, the first value of each
+/// column, and `stand_in` for all other names.
 fn first_values(text: &Text, columns: &[FeederColumn<'_>], stand_in: &str) -> MessageValues {
     let value = |name: &str| {
         let column = columns.iter().find(|column| column.name == name);
@@ -119,8 +121,8 @@ impl<'a> FeederColumn<'a> {
         Some(FeederColumn { name, feeder, number, index })
     }
 
-    /// Returns the values with their rows, from 1: those of a file, or those that the rule can
-    /// generate and that may differ in whether they fit.
+    /// Returns the values to check with their rows, from 1. For a file, these are all values. For a
+    /// rule, they are the listed values, the ends of the range, or one generated value.
     fn values(&self) -> Box<dyn Iterator<Item = (u64, String)> + '_> {
         let rows = self.feeder.count().unwrap_or(1).min(VALUES_MAX);
         match &self.feeder.rows {
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!(checked(message, &generated("'1', '2'")), Ok(()));
         let why = checked(message, &generated("'1', 'x'")).unwrap_err();
         assert!(why.contains("value 2 of column \"n\""), "{why}");
-        // a captured value alone is not known
+        // a captured value without a column is not checked
         assert_eq!(checked(r#"{"n": {{got}}}"#, ""), Ok(()));
     }
 }

@@ -199,7 +199,7 @@ fn over_own(io: OwnStack, kind: ConnectionKind) -> WorkerNetwork {
         ConnectionKind::SlowReads(bytes_per_s) => {
             WorkerNetwork::OwnPaced(Box::new(PacedReads::new(io, f64::from(bytes_per_s))))
         }
-        // the plan's validation refuses HTTP/3 over it
+        // unreachable for QUIC: plan validation refuses HTTP/3 over the own stack
         ConnectionKind::Tcp | ConnectionKind::Quic(_) | ConnectionKind::SharedQuic(..) => {
             WorkerNetwork::Own(Box::new(io))
         }

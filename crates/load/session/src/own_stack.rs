@@ -308,7 +308,7 @@ pub(crate) fn crowd(network: &OwnNetwork, plan: &Plan) -> Option<Crowd> {
 /// Removes the addresses whose family differs from the connections'.
 fn carried(endpoint: &mut Endpoint, six: bool, xdp: bool) -> Result<()> {
     let near = |peer: &Peer| peer.address().is_some_and(|it| it.is_ipv6() && it.ip().is_loopback());
-    // WebSockets of HTTP/2 are tunnels to such an address
+    // a WebSocket over HTTP/2 is a tunnel to such an address
     let fits = |peer: &Peer| {
         let family = peer.address().is_some_and(|address| address.is_ipv6() == six);
         family && !peer.is_over_quic() && !near(peer)

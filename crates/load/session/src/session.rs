@@ -198,7 +198,7 @@ impl Session {
         Ok(())
     }
 
-    /// Chooses how the kernel's sockets are read and written, if the plan leaves it open. Sessions
+    /// Chooses between epoll and io_uring for kernel sockets, if the plan does not set it. Sessions
     /// whose load varies keep epoll: their measurements are compared with each other.
     pub(crate) fn choose_sockets(&mut self, first: &FirstCall) {
         let is_fixed = self.env.varied.is_none() && self.part.is_none();

@@ -1,4 +1,4 @@
-//! Chooses how the kernel's sockets of a run are read and written: by epoll or by io_uring.
+//! Chooses between epoll and io_uring for the kernel sockets of a run.
 
 use plan::{HttpVersion, Load, Plan, StackChoice, Think};
 use record::run::FirstCall;
@@ -23,16 +23,16 @@ impl SocketLoop {
     }
 }
 
-/// Connections of a worker with which io_uring costs less CPU per call than epoll, by the
-/// measurements in bench/history/sockets-by-io-uring.md.
+/// Number of connections per worker at which io_uring needs less CPU per call than epoll, as
+/// measured in bench/history/sockets-by-io-uring.md.
 const RING_CONNECTIONS: RangeInclusive<u32> = 16..=256;
 
-/// Maximum length of a response with which io_uring costs less, in bytes: longer ones are copied
-/// from its buffers.
+/// Maximum length of a response, in bytes, at which io_uring needs less CPU: longer responses are
+/// copied out of its buffers.
 const RING_RESPONSE_MAX: u64 = 8 << 10;
 
 /// Returns the loop that the plan requests, and a sentence with the reason if this machine or plan
-/// cannot use it. A plan that leaves the choice uses epoll until [`suited`] is called.
+/// cannot use it. A plan that does not set it uses epoll until [`suited`] is called.
 pub(crate) fn requested(plan: &Plan) -> (SocketLoop, Option<String>) {
     requested_where(plan, net::reactor::probe_ring)
 }
@@ -64,8 +64,9 @@ pub(crate) fn suited(plan: &Plan, workers: u32, first: &FirstCall) -> Option<Soc
     Some(if cheaper { SocketLoop::Ring } else { SocketLoop::Epoll })
 }
 
-/// Returns whether io_uring costs less CPU than epoll: in a closed loop without pauses, with many
-/// connections for each worker and short responses, each turn has several reads and writes.
+/// Returns whether io_uring needs less CPU than epoll. This holds if each turn has several reads
+/// and writes: in a closed loop without pauses, with many connections per worker and short
+/// responses.
 fn ring_is_cheaper(plan: &Plan, workers: u32, first: &FirstCall) -> bool {
     let Load::Closed { users, think: Think::None, session: None } = &plan.load else {
         return false;
@@ -82,8 +83,8 @@ fn ring_is_cheaper(plan: &Plan, workers: u32, first: &FirstCall) -> bool {
         && RING_CONNECTIONS.contains(&(users / workers.max(1)))
 }
 
-/// Returns the reason why the plan's connections cannot use io_uring. `probe`: whether this machine
-/// has it.
+/// Returns the reason why the plan's connections cannot use io_uring. `probe`: tests whether this
+/// machine supports it.
 fn obstacle(plan: &Plan, probe: impl FnOnce() -> io::Result<()>) -> Option<String> {
     if plan.request.version == HttpVersion::Http3 {
         return Some("HTTP/3 goes over UDP".into());

@@ -164,7 +164,7 @@ fn the_server_s_limit_of_streams_is_kept() {
     assert!(services.iter().skip(10).all(|took| *took == Nanos::from_millis(1)), "{services:?}");
 }
 
-/// A call that times out while it waits for a stream: the wait is in the figures.
+/// The wait of a call that times out while it waits for a stream is counted.
 #[test]
 fn a_wait_for_a_stream_that_ends_in_a_timeout_is_measured() {
     let mut plan = closed(http3(2), 1, 2);

@@ -1,5 +1,5 @@
-//! YAML from files of users, with a bound on nesting: the library's parser takes quadratic time in
-//! the depth of brackets.
+//! Parses YAML from users' files with a limit on nesting: the time of the library's parser grows
+//! with the square of the depth of brackets.
 
 use serde::de::DeserializeOwned;
 
@@ -9,7 +9,7 @@ const DEPTH_MAX: usize = 128;
 /// Parses the first document of a YAML text.
 ///
 /// # Errors
-/// Fails if the text is not YAML, has another shape, or nests too deeply; the error has the
+/// Fails if the text is not YAML, does not match `T`, or nests too deeply. The error contains the
 /// position.
 pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     match too_deep(text) {
@@ -18,8 +18,8 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     }
 }
 
-/// Returns the line at which brackets nest too deeply. Brackets of quoted text count as well: only
-/// text with hundreds that are not closed again is refused by mistake.
+/// Returns the line at which brackets nest too deeply. Brackets in quoted text count as well, so
+/// text with more than [`DEPTH_MAX`] unclosed ones is rejected although it is valid.
 fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {

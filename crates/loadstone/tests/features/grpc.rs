@@ -307,7 +307,7 @@ fn messages_of_a_stream_are_sent_and_answered_on_schedule() {
     assert!(seconds("/streams/sent/answer_s/min") >= 0.0049);
     assert_eq!(whole(&json, "/streams/sent/answer_s/count"), 4 * 8);
     assert!(seconds("/response_time_s/min") >= 0.0749);
-    // by a field: two messages have the same text, and each is answered
+    // matched by a field: two messages have the same text, and both get an answer
     let list = r#"[{"text": "a"}, {"text": "b"}, {"text": "a"}, {"text": "c"}]"#;
     let by_field = |field: &str| {
         let rate = ["--message", list, "--message-rate", "200/s", "--correlate", field];

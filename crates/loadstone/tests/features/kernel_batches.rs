@@ -49,7 +49,7 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
     }
 }
 
-/// Without `--stack`, the load decides, and the length of the first response.
+/// Without `--stack`, the load and the length of the first response select the loop.
 #[test]
 fn a_closed_loop_with_many_connections_uses_io_uring_by_default() {
     let site = Site::start(&[]);
@@ -268,7 +268,7 @@ fn a_refusal_by_the_kernel_is_noted() {
     let report = ran.json();
     assert_eq!(outcomes(&report), [20, 20, 0, 0, 0, 0]);
     assert!(text(&report, "/client/io").starts_with("epoll"), "{}", report["client"]);
-    // where nothing is requested, nothing is noted
+    // the default falls back to epoll without a note
     let mut command = behind(&["python3", "-c", FORBIDDEN]);
     command.args([
         "run",

@@ -167,8 +167,8 @@ impl Tcb {
         }
     }
 
-    /// Returns the slow-start threshold for a window that was not used: at least three quarters of
-    /// the window (RFC 2861 section 3.2).
+    /// Returns the slow-start threshold after the window was idle or only partly used: at least
+    /// three quarters of the window (RFC 2861 section 3.2).
     fn kept_threshold(&self) -> u16 {
         self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }

@@ -46,9 +46,9 @@ pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkS
     script
 }
 
-/// Returns the steps of a WebSocket as a stream of HTTP/2 (RFC 8441): the first one is its
-/// handshake, and further ones are content of the stream. The end of the stream replaces the end of
-/// the connection. A client that stops reading closes the windows of its streams.
+/// Returns the steps of a WebSocket as a stream of HTTP/2 (RFC 8441): the first one is the
+/// handshake, and later ones are DATA. The end of the stream replaces the end of the connection. A
+/// client that stops reading sets the windows of its streams to 0.
 pub(crate) fn socket_steps(steps: Vec<Move>) -> Vec<Move> {
     let mut all = vec![Move::Send(write::opening()), Move::Await(Awaited::Settings)];
     let mut steps = steps.into_iter();

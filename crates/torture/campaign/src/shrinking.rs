@@ -52,7 +52,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     let span = if is_silent(finding.kind) { HANG_SPAN } else { took.max(SPAN_MIN) };
     let deadline = (span + pauses).min(finding.script.deadline);
     let hasty = TalkScript { deadline, ..finding.script.clone() };
-    // a crash is a crash, however invalid its request is
+    // a crash counts even if the shorter request is invalid
     let is_crash = matches!(finding.kind, FailureKind::Lost | FailureKind::Stopped);
     let framing = framing::read(&sent(whole));
     let mut found = shrink(whole, &mut |moves| {
@@ -89,8 +89,8 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     Some(shrunk)
 }
 
-/// Returns whether a shorter form violates a rule of the framing that the whole HTTP/1 request does
-/// not violate: then it may fail for that reason.
+/// Returns whether a shorter form of an HTTP/1 request violates a framing rule that the whole
+/// satisfies. Such a form may fail for that reason.
 fn has_new_fault(whole: &FramingReading, moves: &[Move]) -> bool {
     let is_new = |fault: &FramingFault| !whole.faults.contains(fault);
     whole.minor.is_some() && framing::read(&sent(moves)).faults.iter().any(is_new)

@@ -38,7 +38,7 @@ enum Trigger {
     EchoedVersion,
     /// No Host, several, or an invalid one.
     Host,
-    /// Trailers, even valid ones: they get an error, or are parsed as the next request.
+    /// Trailers, even valid ones. The server responds with an error or parses them as a request.
     Trailers,
     /// As many connections as the server serves at once, whatever they do.
     ConnectionLimit,
@@ -263,7 +263,7 @@ fn error_triggers(
     on
 }
 
-/// Returns the parts of a valid request that may have caused an error response, or none.
+/// Returns the parts of a valid request that may have caused an error response.
 fn valid_triggers(sent: &[u8], reading: &FramingReading) -> impl Iterator<Item = Trigger> + use<> {
     // a page may fail on other methods whatever follows them
     let may_have_content = matches!(reading.method.as_str(), "PATCH" | "POST" | "PUT");
@@ -277,8 +277,8 @@ fn valid_triggers(sent: &[u8], reading: &FramingReading) -> impl Iterator<Item =
     no_content.into_iter().chain(credentials).chain(cookies)
 }
 
-/// Returns whether a request has cookies that are not pairs of a name and a value (RFC 6265 section
-/// 4.2.1).
+/// Returns whether a request has cookies that are not valid pairs of a name and a value (RFC 6265
+/// section 4.2.1).
 fn has_bad_cookies(sent: &[u8], reading: &FramingReading) -> bool {
     let is_octet = |byte: &u8| byte.is_ascii_graphic() && !b"\",;\\".contains(byte);
     let is_pair = |pair: &[u8]| {
@@ -689,7 +689,7 @@ mod tests {
     fn silence_on_no_content_and_on_credentials_is_one_each() {
         let silent = |id: &str, sent: &str| row(id, Some(FailureKind::Hang), "x", sent.as_bytes());
         let post = "POST / HTTP/1.1\r\nHost: h\r\n";
-        // the field is valid, so it is no invalid head
+        // the field is valid, and so is the head
         let lookalike = format!("{post}Content_Length: 5\r\n\r\n");
         let invalid = "GET / HTTP/1.1\r\nHost: h\r\nX : 1\r\n\r\n";
         assert_eq!(merged(vec![silent("B-10", &lookalike), silent("F-08", invalid)]), "B-10 F-08");

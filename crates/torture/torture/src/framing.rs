@@ -16,7 +16,7 @@ pub enum FramingFault {
     Field,
     /// A field that continues on the next line.
     Fold,
-    /// A valid name, such as Content_Length, that some parsers take for a framing field.
+    /// A valid field, such as Content_Length, that some parsers treat as a framing field.
     Lookalike,
     /// A Content-Length that is not a number, or appears more than once.
     Length,
@@ -123,7 +123,7 @@ impl FramingReading {
         self.faults.iter().copied().filter(move |fault| !minor.contains(fault))
     }
 
-    /// Returns whether a rule is violated. A lookalike is valid, though parsers may disagree on it.
+    /// Returns whether a rule is violated. A lookalike is valid, although parsers may disagree.
     pub fn is_invalid(&self) -> bool {
         self.faults.iter().any(|fault| *fault != FramingFault::Lookalike)
     }

@@ -156,8 +156,8 @@ pub fn cause_of(kind: Option<FailureKind>, talk: &Talk) -> Option<Cause> {
     }
 }
 
-/// Returns whether the received status line begins with a part of the request that is not a version
-/// of HTTP/1, where the version should be: what follows the second space, even on the next line.
+/// Returns whether the status line has bytes of the request in place of the version: text other
+/// than an HTTP/1 version that follows a space in the request and may span lines.
 fn echoes_version(talk: &Talk, received: &[u8]) -> bool {
     let sent = crate::record::sent(&talk.steps);
     let Some(version) = before_status(received) else { return false };
@@ -166,8 +166,8 @@ fn echoes_version(talk: &Talk, received: &[u8]) -> bool {
     is_odd && sent.windows(after_space.len()).any(|part| part == after_space)
 }
 
-/// Returns what precedes the space and the status code: on the first line, or on a later one if a
-/// bare LF was echoed.
+/// Returns the bytes before the first space and status code, unless they contain a CR. They contain
+/// a bare LF if one was echoed.
 fn before_status(received: &[u8]) -> Option<&[u8]> {
     let is_status = |part: &[u8]| {
         let [b' ', digits @ .., end] = part else { return false };
@@ -177,7 +177,7 @@ fn before_status(received: &[u8]) -> Option<&[u8]> {
     received[..at].iter().all(|byte| *byte != b'\r').then_some(&received[..at])
 }
 
-/// A space, three digits, and what ends them.
+/// Length of a space, a three-digit status code, and the space or CR after it.
 const STATUS_PART: usize = 5;
 
 /// Returns the cause if one thing alone is missing.

@@ -33,8 +33,8 @@ pub fn gzipped(message: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Takes the missing bytes of a prefix from the start of `piece`; `have`: number of bytes that the
-/// prefix has. Returns whether it is complete.
+/// Moves the missing bytes of a prefix from the start of `piece` to `prefix`. `have`: number of
+/// prefix bytes received so far. Returns whether the prefix is complete.
 pub fn fill_prefix(prefix: &mut [u8; PREFIX_BYTES], have: &mut usize, piece: &mut &[u8]) -> bool {
     let (taken, rest) = piece.split_at(piece.len().min(PREFIX_BYTES - *have));
     prefix[*have..*have + taken.len()].copy_from_slice(taken);

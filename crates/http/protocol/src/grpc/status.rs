@@ -110,7 +110,7 @@ pub(super) const MESSAGE_MAX: usize = 200;
 /// without content (Trailers-Only).
 pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
     let ok = Status { code: Code::Ok, number: 0, message: String::new(), sent: true };
-    // nearly every call ends like this: no field is searched for
+    // nearly every call ends like this: skip the search for fields
     if trailers.starts_with(b"grpc-status: 0\r\n") {
         return ok;
     }

@@ -513,8 +513,8 @@ impl Session {
         self.streams.get(place).filter(|stream| stream.has_started()).map(|stream| stream.facts)
     }
 
-    /// Returns whether the request waits for a stream that the peer permits, as far as the peer's
-    /// initial limit shows.
+    /// Returns whether the request is queued because of the peer's limit on streams. Only the
+    /// initial limit is known here.
     pub fn waits(&self, place: usize) -> bool {
         let waits = |stream: &Stream| stream.is_beyond && !stream.has_started();
         self.streams.get(place).is_some_and(waits)

@@ -15,9 +15,9 @@ use units::hex;
 /// `provider[:prefix[:region[:service]]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignatureScope {
-    /// Lowercase name that selects the algorithm: `aws` means AWS4-HMAC-SHA256.
+    /// Lowercase provider, which selects the algorithm: `aws` means AWS4-HMAC-SHA256.
     pub provider: String,
-    /// Lowercase prefix of the field names: `amz` gives x-amz-date.
+    /// Lowercase prefix of the field names: `amz` results in `x-amz-date`.
     pub prefix: String,
     /// Region; by default taken from the host's name, `service.region.provider.…`.
     pub region: Option<String>,

@@ -1,5 +1,5 @@
-//! The keys of a crafted connection: the choice of the key that seals or opens a packet, and key
-//! updates (RFC 9001 section 6).
+//! Keys of a crafted connection: selects the key that encrypts or decrypts a packet, and performs
+//! key updates (RFC 9001 section 6).
 
 use super::packet::{self, CarrierForm, NumberSpace, PacketHead};
 use super::{Hand, HandOut, SIZE};

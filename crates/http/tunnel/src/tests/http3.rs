@@ -226,7 +226,7 @@ fn one_ended_stream_ends_one_tunnel() {
     assert_eq!(read(&mut io, 1), "Failed(StreamReset)");
     turn(&mut io);
     assert_eq!(names(&io.io.sent(0)), ["Reset 4 10c", "Stop 4 10c"]);
-    // STOP_SENDING with the end of the server's data is an orderly end
+    // STOP_SENDING together with the server's FIN is an orderly end
     let last = data(8, &frame(DATA, b"bye"), true);
     io.io.feed(0, &[signal(PieceKind::Stop, 8, 0), last].concat());
     turn(&mut io);

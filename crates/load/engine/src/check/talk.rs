@@ -19,8 +19,8 @@ pub(super) struct Upgrade {
     masks: u64,
 }
 
-/// Turns a request into an upgrade to WebSocket, with a new key (RFC 6455 section 4.1) and other
-/// masks than earlier ones (section 5.3).
+/// Turns a request into a WebSocket upgrade with a fresh key (RFC 6455 section 4.1) and a fresh
+/// seed for the masks (section 5.3).
 ///
 /// # Errors
 /// Fails if the step has a field that the upgrade has itself.

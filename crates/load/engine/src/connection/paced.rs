@@ -45,8 +45,8 @@ impl Conn {
         }
     }
 
-    /// Returns the index of the call in this row, and how long it has waited for a stream at `now`;
-    /// `None` if it does not wait.
+    /// Returns the index of the call in this row and the time it has waited for a stream; `None` if
+    /// its stream is open.
     pub(crate) fn stream_wait(&self, row: usize, now: Nanos) -> Option<(u64, Nanos)> {
         let work = self.work.as_ref().filter(|work| self.is_open() && work.speaker.waits(row))?;
         let call = work.calls.get(row)?;

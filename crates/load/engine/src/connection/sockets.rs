@@ -87,8 +87,9 @@ impl Conn {
         self.work.as_ref()?.calls.iter().position(Call::listens)
     }
 
-    /// Returns the working state of an open WebSocket without calls, and the part that it
-    /// needs later. WebSockets with TLS or compression, and those of journeys, keep their state.
+    /// Takes the working state of an open WebSocket without calls. Returns it and the part that
+    /// must be kept while the WebSocket is idle. WebSockets with TLS or compression, and those of
+    /// journeys, keep their state: for them it returns `None`.
     pub(crate) fn rest_socket(&mut self) -> Option<(Box<Work>, RestingSocket)> {
         let open = self.is_open();
         let work = self.work.as_mut().filter(|work| open && work.calls.is_empty())?;

@@ -65,7 +65,7 @@ impl Message {
     }
 
     /// Returns a template's request, as the last of its connection, with the value of a Cookie
-    /// field. Nothing releases messages in an exchange, so the request has all of them.
+    /// field. An exchange has no schedule for messages, so the request contains all of them.
     pub fn of(template: Template, cookie: Option<String>) -> Message {
         let last = true;
         if let Some(mut request) = template.http2 {

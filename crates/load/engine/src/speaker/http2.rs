@@ -196,7 +196,7 @@ impl Http2 {
         self.session.done_id()
     }
 
-    /// Returns whether the call waits for a stream that the peer permits.
+    /// Returns whether the call is queued because of the peer's limit on concurrent streams.
     pub(super) fn waits(&self, call: usize) -> bool {
         self.session.waits(call)
     }

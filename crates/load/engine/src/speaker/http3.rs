@@ -142,7 +142,7 @@ impl Http3 {
         Some(Late { place, bytes: 0, begins: false })
     }
 
-    /// Returns whether the call waits for a stream that the peer permits.
+    /// Returns whether the call is queued because of the peer's limit on concurrent streams.
     pub(super) fn waits(&self, call: usize) -> bool {
         self.session.waits(call)
     }

@@ -325,8 +325,8 @@ impl Worker {
         }
     }
 
-    /// Records how long calls of the connection waited for a stream: those that have one now, and
-    /// the one in row `leaving`, which is about to be withdrawn.
+    /// Records the wait for a stream of the calls whose stream has opened, and of the call in row
+    /// `leaving`, which is about to be withdrawn.
     fn count_stream_waits(&mut self, slot: Slot, leaving: Option<usize>, now: Nanos) {
         let journal = &mut self.journal;
         let conn = self.pool.conn_mut(slot);

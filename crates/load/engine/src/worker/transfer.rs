@@ -299,7 +299,7 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let Heard { consumed, event } = match conn.process(&input[at..], now) {
                 Ok(heard) => heard,
-                // no call followed the previous answer, so the WebSocket has no working state
+                // the WebSocket was idle: its working state is restored first
                 Err(Fault::Unasked) if self.pool.wake(slot) => {
                     rests = true;
                     continue;

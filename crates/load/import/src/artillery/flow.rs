@@ -389,8 +389,8 @@ fn last_step(pieces: &mut [DraftPiece]) -> Option<&mut DraftStep> {
     }
 }
 
-/// Writes indexes after dots, as in `$.items.0.id`, in brackets: the standard of JSONPath has only
-/// those.
+/// Rewrites dotted indexes such as `$.items.0.id` as `$.items[0].id`: standard JSONPath (RFC 9535)
+/// requires brackets.
 fn bracketed(path: &str) -> String {
     if !path.starts_with('$') {
         return path.to_owned();

@@ -204,7 +204,7 @@ impl RecordedExchange {
     pub(super) fn cookies_set(&self) -> impl Iterator<Item = &str> {
         let fields = self.response_headers.iter();
         let fields = fields.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
-        // browsers join several fields by line ends
+        // browsers join repeated fields with line feeds
         fields.flat_map(|(_, value)| value.lines()).filter_map(cookie_name)
     }
 
@@ -255,8 +255,8 @@ impl RecordedExchange {
         slots
     }
 
-    /// Writes the request as a step, with these values replaced. `keeps_logins`: with other
-    /// credentials as recorded.
+    /// Writes the request as a step, with these values replaced. `keeps_logins`: credentials
+    /// without a replacement are written as recorded.
     pub(super) fn write(
         &self,
         replaced: &[(Slot, Text)],
@@ -291,7 +291,7 @@ impl RecordedExchange {
     }
 }
 
-/// Returns the name of `name=value; …`.
+/// Returns the cookie name in `name=value; …`.
 fn cookie_name(text: &str) -> Option<&str> {
     let (name, _) = text.split(';').next()?.split_once('=')?;
     Some(name.trim()).filter(|name| !name.is_empty())

@@ -10,9 +10,9 @@ use crate::text::{Maker, Text};
 /// Number of rounds of a loop without an end.
 const ROUNDS_MAX: u32 = 100_000;
 const WHILE_MAX: u32 = 1_000;
-/// Maximum size of the controllers that replace modules, in bytes of the file.
+/// Maximum total size of the controllers inserted for modules, in bytes of the file.
 const MODULES_BYTES_MAX: usize = 64 << 20;
-/// Least size that a module counts for.
+/// Minimum size that each module adds to that total.
 const MODULE_BYTES_MIN: usize = 1 << 10;
 
 impl DraftReader<'_> {
@@ -165,7 +165,7 @@ impl DraftReader<'_> {
         let names = element.items("ModuleController.node_path");
         let names: Vec<&str> =
             names.iter().map(|it| it.text().unwrap_or_default().trim()).collect();
-        // the path begins with the workbench, in which the plan was
+        // the first name is that of JMeter's root node, which the file does not contain
         let path = names.get(1..).unwrap_or_default();
         let document = self.document;
         let top = document.root_element().children().find(|node| node.has_tag_name("hashTree"));

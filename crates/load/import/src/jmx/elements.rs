@@ -31,8 +31,8 @@ fn all_elements<'d, 'i>(tree: Node<'d, 'i>) -> Vec<Element<'d, 'i>> {
     all
 }
 
-/// Returns the element at a path of names below a tree; it may be disabled, as elements that only
-/// modules use often are.
+/// Returns the element at a path of names below a tree. Disabled elements are included: test
+/// fragments for modules are often disabled.
 pub(super) fn element_at<'d, 'i>(tree: Node<'d, 'i>, path: &[&str]) -> Option<Element<'d, 'i>> {
     let (name, below) = path.split_first()?;
     let mut named = all_elements(tree).into_iter().filter(|element| element.name() == *name);

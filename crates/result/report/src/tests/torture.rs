@@ -112,7 +112,7 @@ fn the_state_of_the_server_is_reported() {
 fn cases_are_listed_and_explained() {
     let (first, fuzz) = (case("S-50"), case("F-01"));
     insta::assert_snapshot!("torture_explain", explain(&first) + "\n" + &explain(&fuzz));
-    // what an exchange needs is listed below it, once more than by the case
+    // the needs of an exchange are listed below it, in addition to those of the case
     let needs = |id: &str| explain(&case(id)).matches("needs").count();
     let bodies = case("B-11");
     let of_exchanges = bodies.exchanges.iter().map(|one| one.needs.len()).sum::<usize>();

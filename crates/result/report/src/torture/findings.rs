@@ -238,7 +238,7 @@ fn repeated<'a>(
 ) {
     // in other groups every case sends different bytes
     let random = case.group() == RANDOM;
-    // without a response nothing shows that two failures have one cause
+    // without a response there is no evidence that two failures have the same cause
     let is_alike =
         |one: &Alike<'_>| !these.example.received.0.is_empty() && alike(one.example, these.example);
     let before = shown.iter().find(|(_, one)| random && is_alike(one));

@@ -16,7 +16,7 @@ use units::Nanos;
 #[derive(Debug)]
 pub(super) struct DebugLog {
     method: GrpcMethod,
-    /// Bodies of the targets, unless a recipe makes them.
+    /// Bodies of the targets; unused if there is a recipe.
     bodies: Vec<Vec<u8>>,
     headers: Vec<(String, String)>,
     recipe: Option<Arc<Recipe>>,
@@ -38,7 +38,7 @@ impl DebugLog {
         }
     }
 
-    /// Returns whether the first line is not written yet.
+    /// Returns whether the first line has yet to be written.
     pub(super) fn is_new(&self) -> bool {
         !self.begun
     }

@@ -19,7 +19,7 @@ pub(super) enum DataValue {
     List(Vec<DataValue>),
     /// Nanoseconds since 1970, UTC.
     Time(u64),
-    /// All data of the call, whose fields are values.
+    /// The whole call data, whose fields are values.
     Call,
 }
 
@@ -286,7 +286,8 @@ impl Function {
         all.into_iter().find(|function| function.name == name)
     }
 
-    /// Returns whether the value decides the function, so that further arguments are not evaluated.
+    /// Returns whether the value determines the result (`and`, `or`): the remaining arguments are
+    /// then not evaluated.
     pub(super) fn ends_at(&self, value: &DataValue) -> bool {
         match self.name {
             "and" => value.is_empty(),

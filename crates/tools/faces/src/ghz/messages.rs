@@ -80,7 +80,7 @@ impl GivenData {
     }
 }
 
-/// Returns the texts of the messages of a text: a message, or a list of them.
+/// Splits call data into the texts of its messages. The data are one message or a list of messages.
 fn items_of(text: &str) -> Result<Vec<String>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -217,9 +217,9 @@ pub(super) struct Recipe {
 enum RecipeMessages {
     /// Messages with prefixes, equal in all calls.
     Fixed(Vec<Vec<u8>>),
-    /// Message for each call in turn, or of each message of a stream in turn.
+    /// Templates that are used in turn by calls, or by the messages of a stream.
     Made(Vec<Template>),
-    /// Text of all messages of a stream, executed once in a call.
+    /// Template for all messages of a stream, executed once per call.
     Whole(Template),
 }
 
@@ -327,13 +327,13 @@ pub(super) fn content(
     Ok(CallContent { bodies, headers, recipe: None, notes })
 }
 
-/// Note about data whose actions are all inside of control structures.
+/// Note about call data without an action outside of control structures.
 const UNEXECUTED: &str = "the call data have {{if}}, {{range}} or {{with}} and no action outside \
                           of them: they are sent as they are, as by ghz; an action such as \
                           {{$x := 1}} changes this";
 
-/// Returns the metadata if it is equal in all calls. Like ghz, this executes control structures
-/// without an action outside of them once, and leaves them as they are if they fail.
+/// Returns the metadata if it is the same in all calls. Like ghz, this executes a template without
+/// an action outside of control structures once, and sends it unchanged if execution fails.
 fn fixed_fields(
     given: &GivenData,
     templates: &[(String, Template)],
@@ -402,7 +402,7 @@ fn pack(message: &[u8], compressed: bool) -> Vec<u8> {
     if compressed { gzipped(message) } else { prefixed(message) }
 }
 
-/// Names of the workers. A call has no fixed worker: its number decides.
+/// Names of the workers. The worker of a call follows from the number of the call.
 #[derive(Clone, Debug)]
 pub(super) struct Workers {
     count: u64,
@@ -446,13 +446,13 @@ impl StreamLimits {
         }
     }
 
-    /// Returns the number of messages of a stream, from `length` different ones.
+    /// Returns the number of messages of a stream. `length`: number of different messages.
     fn length(self, length: usize) -> u64 {
         let count = match self.count {
             0 => length as u64,
             count => count.min(MESSAGES_MAX),
         };
-        // without an interval all messages are sent at once, before any duration is over
+        // without an interval all messages are sent at once, within any duration
         if self.interval.is_zero() || self.duration.is_zero() {
             return count;
         }

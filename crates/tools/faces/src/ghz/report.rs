@@ -68,7 +68,7 @@ impl Report<'_> {
         json::options(self)
     }
 
-    /// Returns an instant of the clock of samples, in nanoseconds since 1970.
+    /// Converts an instant of the sample clock to nanoseconds since 1970.
     fn unix_ns(&self, at: Nanos) -> u64 {
         unix_ns(&self.date, at)
     }
@@ -83,10 +83,10 @@ impl Report<'_> {
     }
 }
 
-/// Returns an instant of the clock of samples, in nanoseconds since 1970.
+/// Converts an instant of the sample clock to nanoseconds since 1970.
 pub(super) fn unix_ns(date: &Date, at: Nanos) -> u64 {
     let from_origin = at.0 as f64 - date.at.0 as f64;
-    // whole seconds apart, so that nanoseconds survive
+    // convert whole seconds separately: f64 would lose the nanoseconds
     let seconds = date.unix_s.floor();
     let rest = (date.unix_s - seconds) * 1e9 + from_origin;
     (seconds as i64 * 1_000_000_000).saturating_add(rest as i64).max(0) as u64

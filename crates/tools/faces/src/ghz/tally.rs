@@ -141,7 +141,7 @@ impl Tally {
         }
     }
 
-    /// Returns whether ghz would count the call: it was started.
+    /// Returns whether the call was started: ghz counts only such calls.
     pub(super) fn counts(call: &CallRecord) -> bool {
         let unsent = call.outcome == Outcome::Abandoned && call.sample.sent.is_zero();
         !unsent && call.outcome != Outcome::Dropped

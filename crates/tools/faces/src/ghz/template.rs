@@ -33,7 +33,7 @@ enum TemplatePart {
     Named(String, Option<Pipeline>),
 }
 
-/// Parts for a value that is not empty, and for one that is.
+/// Parts for a nonempty value (`then`), and for an empty one (`otherwise`).
 #[derive(Clone, Debug, Default)]
 struct Branches {
     then: Vec<TemplatePart>,
@@ -44,14 +44,14 @@ struct Branches {
 #[derive(Clone, Debug)]
 struct Pipeline {
     variables: Vec<String>,
-    /// True if the variables are declared, false if they exist.
+    /// True for a declaration (`:=`), false for an assignment (`=`).
     declares: bool,
     value: Expr,
 }
 
 #[derive(Clone, Debug)]
 enum Expr {
-    /// The current data: those of the call, an item of `range`, or the value of `with`.
+    /// The current value of `.`: the call data, an item of `range`, or the value of `with`.
     Dot,
     /// Variable by name; `$` is the data of the template.
     Variable(String),
@@ -133,13 +133,13 @@ impl Template {
         TemplateReader::new(text, functions).template()
     }
 
-    /// Returns whether the template contains an action outside of control structures: ghz executes
-    /// no others.
+    /// Returns whether the template contains an action outside of control structures. ghz executes
+    /// only such templates.
     pub(super) fn has_actions(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Action(_)))
     }
 
-    /// Returns whether the template contains more than text.
+    /// Returns whether the template contains anything other than text.
     pub(super) fn has_parts(&self) -> bool {
         self.parts.iter().any(|part| !matches!(part, TemplatePart::Text(_)))
     }
@@ -147,7 +147,7 @@ impl Template {
     /// Returns the text for one call.
     ///
     /// # Errors
-    /// Fails if the arguments of a function do not fit, or a field belongs to other data.
+    /// Fails if a function gets invalid arguments, a value lacks a field, or a limit is exceeded.
     pub(super) fn execute(&self, data: &mut CallData<'_>) -> Result<String, String> {
         let variables = vec![("$".to_owned(), DataValue::Call)];
         let mut run =
@@ -157,7 +157,7 @@ impl Template {
     }
 }
 
-/// Reason for which a list of parts ended.
+/// Reason why the execution of a list of parts ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartsEnd {
     Done,
@@ -168,7 +168,7 @@ enum PartsEnd {
 /// Items of `range`.
 enum RangeItems {
     List(Vec<DataValue>),
-    /// The numbers from 0 below this one.
+    /// The numbers from 0 up to this one, exclusive.
     Below(i64),
 }
 
@@ -268,7 +268,7 @@ impl TemplateRun<'_, '_> {
         Ok(PartsEnd::Done)
     }
 
-    /// Executes the parts for each item of a list, or for each number below a number.
+    /// Executes the parts for each item of a list, or for each number from 0 up to a limit.
     fn range(
         &mut self,
         pipeline: &Pipeline,
@@ -343,7 +343,7 @@ impl TemplateRun<'_, '_> {
         end.map(drop)
     }
 
-    /// Returns the value, and sets the variables to it.
+    /// Evaluates a pipeline, assigns the value to its variables and returns it.
     fn pipeline(&mut self, pipeline: &Pipeline, dot: &DataValue) -> Result<DataValue, String> {
         let value = self.value(&pipeline.value, dot)?;
         for name in &pipeline.variables {
@@ -408,7 +408,7 @@ impl TemplateRun<'_, '_> {
     }
 }
 
-/// Returns the value unless it is the data of the call, which is no text.
+/// Returns the value. Fails for the whole call data, which have no text form.
 fn printable(value: &DataValue) -> Result<&DataValue, String> {
     match value {
         DataValue::Call => Err(format!(

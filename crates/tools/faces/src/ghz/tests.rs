@@ -362,7 +362,7 @@ fn a_made_message_above_the_limit_is_a_failed_call() {
     assert!(text.contains("trying to send message larger than max (7 vs. 6)"), "{text}");
 }
 
-/// The lines have the keys of ghz's own: `comparisons` of its source, and a run of ghz 0.120.0.
+/// The lines have the keys of ghz's lines, according to its source and a run of ghz 0.120.0.
 #[test]
 fn the_debug_log_has_the_steps_of_each_call() {
     let line = format!(

@@ -268,7 +268,7 @@ impl ConnectionLog {
     }
 }
 
-/// A response, and the use of its stream afterwards.
+/// A response, and the WebSocket that uses its stream afterwards.
 #[derive(Debug)]
 pub(super) struct SiteAnswer {
     pub(super) response: Response<PageBody>,

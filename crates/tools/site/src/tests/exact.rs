@@ -173,7 +173,7 @@ const UPGRADE: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\
     Connection: upgrade\r\nSec-WebSocket-Version: 13\r\n\
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-/// A message and a close frame that arrive together, behind the upgrade or after it.
+/// A message and a close frame arrive together: in the segment of the upgrade, or in a later one.
 #[test]
 fn a_message_before_a_close_is_echoed_first() {
     let site = site(&[]);

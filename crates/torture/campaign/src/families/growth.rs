@@ -156,7 +156,7 @@ fn unexamined(
 enum Continued {
     /// The growth continued: the last slope and its batches.
     Steady(Slope, Box<Batches>),
-    /// The growth fell below half of the first slope, or ended.
+    /// The growth stopped, or fell below half of the first slope.
     LevelsOff,
     /// The time was over, or the server's processes were no longer visible.
     CutShort,
@@ -296,8 +296,8 @@ struct Slope {
 }
 
 impl Slope {
-    /// Fits the growth per batch; `None` without a trend. `levels`: one before the first batch,
-    /// which fills pools and is omitted, and one after each batch.
+    /// Fits the growth per batch; `None` if the levels have no trend. `levels`: one before the
+    /// first batch, which fills pools and is omitted, and one after each batch.
     fn new(levels: &[u64]) -> Option<Slope> {
         let levels = levels.get(1..).filter(|levels| levels.len() > 2)?;
         let points: Vec<(f64, f64)> =

@@ -164,11 +164,11 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
         return SentSort::Misleading;
     }
     let is_http = is_http1(case);
-    // the content of a valid message was left unread, and then parsed as the next request
+    // the server parsed the unread content of a valid message as the next request
     if effect == Effect::NextRefused && is_http && framing::read(bytes).has_valid_content() {
         return SentSort::Ambiguous;
     }
-    // a valid request must get a response, whatever resembles a framing field in it
+    // a valid request must get a response, even with a field that resembles a framing field
     if is_silent && is_http && is_valid(bytes) {
         return SentSort::Valid;
     }

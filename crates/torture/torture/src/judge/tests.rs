@@ -526,7 +526,7 @@ fn a_close_before_the_content_and_an_echoed_version_are_causes() {
         let received = format!("{version} 200 OK\r\n\r\n");
         assert_eq!(cause(&request(version), &received), Some(Cause::EchoedVersion), "{version}");
     }
-    // a server that splits at spaces only takes it from the next line, or includes the next lines
+    // a server that splits only at spaces echoes text from, or up to, the next line
     let tab = "G /\tHTTP/1.1\r\nHost: h:1\r\nA: b\r\n\r\n";
     assert_eq!(cause(tab, "h:1 404 Not Found\r\n\r\n"), Some(Cause::EchoedVersion));
     let bare = "GET / HTTP/1.1\nHost: h\r\n\r\n";

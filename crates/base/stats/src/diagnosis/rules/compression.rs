@@ -61,7 +61,7 @@ fn compressed(view: &View<'_>) -> Option<Vec<MessageBytes>> {
         wire: counts.wire_received,
         ns_per_byte: DEFLATE_NS,
     };
-    // the client compresses all of its messages, and a server may compress none
+    // the client compresses all its messages; a server may send all of them uncompressed
     let ours = Some(sent).filter(|it| it.count >= COMPLETIONS_MIN);
     let theirs = Some(received).filter(|it| it.count >= COMPLETIONS_MIN && it.wire < it.plain);
     Some(ours.into_iter().chain(theirs).collect())
@@ -106,7 +106,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
 fn cpu_for_message(view: &View<'_>, share: f64) -> Option<f64> {
     let messages = &view.total.messages;
     let cores = view.evidence.sut?.cores;
-    // messages are counted over the whole run, but those received in the window too
+    // only received messages are also counted in the window: sent ones are scaled in proportion
     let both = ratio(
         (messages.counts.sent + messages.counts.received) as f64,
         messages.counts.received as f64,
@@ -137,8 +137,8 @@ mod tests {
         }
     }
 
-    /// Returns the finding for one second with these messages. `cpu`: number of the server's two
-    /// cores that were busy.
+    /// Returns the finding for one second with these messages. `cpu`: how many of its two cores the
+    /// server used; `None` without `--sut`.
     fn found(counts: SocketCounts, cpu: Option<f64>) -> Option<(Confidence, String)> {
         let mut measurement = Measurement { window: Nanos::SECOND, ..Measurement::default() };
         measurement.total.messages.counts = counts;

@@ -7,8 +7,8 @@ use plan::{Arrivals, Load};
 use protocol::http1::response::Asked;
 use units::{Nanos, Rate};
 
-/// The plan's limit is 100 ms. Calls with a longer or a shorter one of their own neither leave
-/// others in the queue past their limit, nor stay past theirs.
+/// The plan's limit is 100 ms. Calls with a longer or a shorter limit of their own expire at that
+/// limit, and all others at the plan's.
 #[test]
 fn each_queued_call_expires_at_its_own_limit() {
     let mut plan = plan_of(1, 1, 1);

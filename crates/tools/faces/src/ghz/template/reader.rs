@@ -17,7 +17,7 @@ const KEYWORDS: [&str; 10] =
 pub(super) struct TemplateReader<'a> {
     text: &'a str,
     at: usize,
-    /// True if functions other than those of Go are known.
+    /// True if functions other than Go's own are available.
     functions: bool,
     /// Variables in scope.
     variables: Vec<String>,
@@ -56,7 +56,7 @@ impl<'a> TemplateReader<'a> {
         }
     }
 
-    /// Reads parts up to the end of the text, or behind the words `end` or `else`.
+    /// Reads parts up to the end of the text, or past the next `end` or `else`.
     fn list(&mut self, depth: usize) -> Result<(Vec<TemplatePart>, ListEnd), String> {
         if depth > NESTING_MAX {
             return Err(self.fault("too many control structures inside each other"));
@@ -89,14 +89,14 @@ impl<'a> TemplateReader<'a> {
                     self.close()?;
                     return Ok((parts, ListEnd::End));
                 }
-                // the rest of the action belongs to the structure
+                // the caller reads the rest of the `else` action
                 Some("else") => return Ok((parts, ListEnd::Else)),
                 Some(word) => parts.extend(self.structure(word, depth)?),
             }
         }
     }
 
-    /// Reads a structure behind its first word; a definition has no part.
+    /// Reads the rest of a structure after its first word; `None` for a definition.
     fn structure(&mut self, word: &str, depth: usize) -> Result<Option<TemplatePart>, String> {
         match word {
             "break" | "continue" => {
@@ -112,7 +112,7 @@ impl<'a> TemplateReader<'a> {
         }
     }
 
-    /// Reads `if`, `with` or `range` behind this word, up to its end.
+    /// Reads the rest of `if`, `with` or `range`, up to its `end`.
     fn branches(&mut self, word: &str, depth: usize) -> Result<TemplatePart, String> {
         let declared = self.variables.len();
         let most = if word == "range" { 2 } else { 1 };
@@ -136,7 +136,7 @@ impl<'a> TemplateReader<'a> {
         })
     }
 
-    /// Reads behind `else`: another condition, or parts up to the end.
+    /// Reads the rest of `else`: another condition, or parts up to `end`.
     fn otherwise(&mut self, word: &str, depth: usize) -> Result<Vec<TemplatePart>, String> {
         self.skip_blanks();
         if let Some(again) = self.keyword() {
@@ -156,7 +156,7 @@ impl<'a> TemplateReader<'a> {
         }
     }
 
-    /// Reads `define`, `block` or `template` behind this word.
+    /// Reads the rest of `define`, `block` or `template`.
     fn by_name(&mut self, word: &str, depth: usize) -> Result<Option<TemplatePart>, String> {
         self.skip_blanks();
         let Some(Expr::Text(name)) = self.operand(0)? else {
@@ -186,7 +186,7 @@ impl<'a> TemplateReader<'a> {
         self.at += self.rest().len() - self.rest().trim_start_matches(BLANKS).len();
     }
 
-    /// Skips the mark that removes the whitespace before an action: `-` and a space.
+    /// Skips the left trim mark (`-` and a space), which removes the whitespace before an action.
     fn skip_trim_mark(&mut self) -> bool {
         let mut letters = self.rest().chars();
         let found = letters.next() == Some('-')
@@ -224,7 +224,7 @@ impl<'a> TemplateReader<'a> {
         rest.starts_with("}}") || (rest.starts_with("-}}") && before.ends_with(BLANKS))
     }
 
-    /// Skips the end of an action, and the whitespace behind it if it is marked.
+    /// Skips the end of an action, and the whitespace after it if it has a trim mark.
     fn close(&mut self) -> Result<(), String> {
         self.skip_blanks();
         let trims = self.text[..self.at].ends_with(BLANKS) && self.skip("-");
@@ -259,8 +259,8 @@ impl<'a> TemplateReader<'a> {
         Some(found)
     }
 
-    /// Reads commands separated by `|`, after up to `most` variables; the value of a command is the
-    /// last argument of the next. `of`: what the pipeline is for.
+    /// Reads up to `most` variables, then commands separated by `|`. The value of a command is the
+    /// last argument of the next. `of`: name of the construct, for messages.
     fn pipeline(&mut self, most: usize, of: &str, depth: usize) -> Result<Pipeline, String> {
         if depth > NESTING_MAX {
             return Err(self.fault("too many parentheses"));
@@ -287,8 +287,8 @@ impl<'a> TemplateReader<'a> {
         Ok(Pipeline { variables, declares, value })
     }
 
-    /// Reads `$x :=`, `$x =`, or in `range` also `$x, $y :=`: the variables, and whether they are
-    /// declared. Without any of these, nothing is skipped.
+    /// Reads `$x :=`, `$x =`, or in `range` also `$x, $y :=`. Returns the variables, and whether
+    /// they are declared. Leaves the position unchanged if none of these follows.
     fn variables_to_set(&mut self) -> (Vec<String>, bool) {
         let start = self.at;
         let mut names = Vec::new();
@@ -316,7 +316,7 @@ impl<'a> TemplateReader<'a> {
         self.variables.iter().any(|known| known == name)
     }
 
-    /// Skips `$` and the name behind it.
+    /// Reads `$` and the name after it.
     fn variable_name(&mut self) -> String {
         let name = name_at(&self.rest()[1..]);
         self.at += 1 + name.len();
@@ -414,7 +414,7 @@ impl<'a> TemplateReader<'a> {
         }
     }
 
-    /// Reads `.Name` behind the data that it belongs to.
+    /// Reads `.Name` after the expression that it selects from.
     fn field(&mut self, of: Expr) -> Result<Expr, String> {
         let start = self.at;
         self.at += 1;
@@ -432,7 +432,7 @@ impl<'a> TemplateReader<'a> {
         Ok(Expr::Field(Box::new(of), field))
     }
 
-    /// Reads a text in quotes, a raw text, or a character, which is a number.
+    /// Reads a quoted string, a raw string, or a character constant, which is a number.
     fn constant(&mut self, quote: char) -> Result<Expr, String> {
         let rest = &self.rest()[1..];
         let mut escaped = false;
@@ -500,7 +500,7 @@ fn push_text(parts: &mut Vec<TemplatePart>, text: &str) {
     }
 }
 
-/// Returns the name with which the text begins; it may be empty.
+/// Returns the identifier at the start of the text; it may be empty.
 fn name_at(text: &str) -> &str {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     text.split(|letter| !plain(letter)).next().unwrap_or_default()
@@ -514,7 +514,7 @@ fn switch(name: &str) -> Option<Expr> {
     }
 }
 
-/// Resolves the escapes of Go's quoted texts; `None` for an unknown one.
+/// Resolves the escapes of Go's quoted strings; `None` if an escape is invalid.
 fn unescaped(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Control structures of templates, held against ghz.
+//! Control structures of templates, compared with ghz.
 
 use super::*;
 use units::{Purpose, Seed};
@@ -71,7 +71,7 @@ const RECORDED: &[(&str, [&str; 2])] = &[
     ("{{print ``}}{{if $z := 3}}{{$z}}{{end}}", ["3", "3"]),
 ];
 
-/// Faults that ghz reported, without the place.
+/// Errors that ghz reported, without the position.
 const FAULTS: &[(&str, &str)] = &[
     (
         "{{print ``}}{{range list 1 2}}{{.MethodName}}{{end}}",
@@ -127,7 +127,7 @@ fn quoted_texts_have_the_escapes_of_go() {
     assert!(text(r#"{{print "\q"}}"#).unwrap_err().contains("invalid syntax"));
 }
 
-/// No text makes the execution run without end, or without a limit of memory.
+/// The time and the memory of an execution are limited.
 #[test]
 fn executions_are_bounded() {
     for text in [

@@ -1,5 +1,5 @@
-//! Extended CONNECT (RFC 9220) below h3, which rejects requests for unknown protocols: the
-//! pseudo-field `:protocol` passes through h3 as a usual field.
+//! Extended CONNECT (RFC 9220) below h3. h3 rejects unknown protocols, so the pseudo-header
+//! `:protocol` passes through it as a regular field.
 
 use std::task::{Context, Poll, ready};
 

@@ -109,7 +109,7 @@ fn effects_of_valid_messages_follow_from_their_framing() {
         row.case.risk = risk;
         (without_risk.unwrap(), of_case(&row).unwrap().severity)
     };
-    // content that the server does not read is parsed as the next request, whatever the case says
+    // unread content that is parsed as the next request is critical in every case
     let unread = |fields, content| rated(FailureKind::NextRefused, fields, content).0;
     assert_eq!(unread("Content-Length: 5\r\n", "hello"), Severity::Critical);
     assert_eq!(unread("Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), Severity::Critical);
