@@ -23,19 +23,19 @@ fn body(page: &str) -> String {
     body.replace("<tr>", "\n<tr>").replace("<p", "\n<p").replace("<table", "\n<table")
 }
 
-fn icon(path: &str, listing: &Listing, breaks: &str) -> String {
+fn rendered(path: &str, listing: &Listing, breaks: &str) -> String {
     let breaks = if breaks.is_empty() { Breaks::default() } else { Breaks::parse(breaks).unwrap() };
     page(path, "/icons/", listing, &breaks)
 }
 
 #[test]
 fn a_directory_is_a_page() {
-    insta::assert_snapshot!(body(&icon("/sub/", &listing(), "")));
+    insta::assert_snapshot!(body(&rendered("/sub/", &listing(), "")));
 }
 
 #[test]
 fn the_page_is_self_contained_and_responsive() {
-    let page = icon("/sub/", &listing(), "");
+    let page = rendered("/sub/", &listing(), "");
     assert!(page.contains("prefers-color-scheme: dark") && page.contains("max-width: 34rem"));
     assert!(page.contains(r#"<meta name="viewport""#));
     assert!(!page.contains("http://") && !page.contains("https://"));
@@ -44,17 +44,17 @@ fn the_page_is_self_contained_and_responsive() {
 #[test]
 fn the_site_has_no_higher_level() {
     let up = "Up to higher level directory";
-    assert!(icon("/sub/", &listing(), "").contains(up));
-    assert!(!icon("/", &listing(), "").contains(up));
+    assert!(rendered("/sub/", &listing(), "").contains(up));
+    assert!(!rendered("/", &listing(), "").contains(up));
 }
 
 #[test]
 fn empty_and_truncated_directories_are_marked() {
     let empty = Listing { entries: Vec::new(), cut: false };
-    assert!(icon("/e/", &empty, "").contains("This directory is empty."));
-    assert!(!icon("/e/", &listing(), "").contains("This directory is empty."));
+    assert!(rendered("/e/", &empty, "").contains("This directory is empty."));
+    assert!(!rendered("/e/", &listing(), "").contains("This directory is empty."));
     let cut = Listing { cut: true, ..listing() };
-    assert!(icon("/e/", &cut, "").contains("Only 5 of its entries are shown."));
+    assert!(rendered("/e/", &cut, "").contains("Only 5 of its entries are shown."));
 }
 
 #[test]
@@ -66,20 +66,20 @@ fn each_break_takes_its_part_away_and_no_other() {
         ("index-icons", "folder.svg"),
     ];
     for (broken, _) in parts {
-        let page = icon("/sub/", &listing(), broken);
+        let page = rendered("/sub/", &listing(), broken);
         for (name, part) in parts {
             assert_eq!(page.contains(part), name != broken, "{broken}: {part}");
         }
     }
     let empty = Listing { entries: Vec::new(), cut: false };
-    assert!(!icon("/sub/", &empty, "index-empty").contains("empty"));
+    assert!(!rendered("/sub/", &empty, "index-empty").contains("empty"));
 }
 
 #[test]
 fn names_that_play_tricks_stay_names() {
     let entries =
         vec![entry("a\nb\u{1b}[1m", Icon::Unknown, None), entry("..", Icon::Folder, None)];
-    let page = icon("/<script>/", &Listing { entries, cut: false }, "");
+    let page = rendered("/<script>/", &Listing { entries, cut: false }, "");
     assert!(page.contains("Index of /&lt;script&gt;/"));
     assert!(page.contains("href=\"a%0Ab%1B%5B1m\"") && page.contains("a\u{fffd}b\u{fffd}[1m"));
 }

@@ -39,7 +39,7 @@ fn tree() -> TempDir {
     tree
 }
 
-fn icon(root: &Path, path: &str, links: Links) -> String {
+fn resolved(root: &Path, path: &str, links: Links) -> String {
     match find(root, path, links) {
         Ok(FoundPath::File(mut opened)) => {
             let mut text = String::new();
@@ -105,7 +105,7 @@ fn paths_resolve_only_below_the_root() {
         ("/mask", "Missing"),
     ];
     for (path, expected) in table {
-        assert_eq!(icon(&root, path, Links::Inside), expected, "{path}");
+        assert_eq!(resolved(&root, path, Links::Inside), expected, "{path}");
     }
 }
 
@@ -113,11 +113,11 @@ fn paths_resolve_only_below_the_root() {
 fn the_break_follows_links_out() {
     let tree = tree();
     let root = tree.path().join("root");
-    assert_eq!(icon(&root, "/out-file", Links::Anywhere), "outside out-file");
-    assert_eq!(icon(&root, "/out-dir/a.txt", Links::Anywhere), "outside out-dir/a.txt");
-    assert_eq!(icon(&root, "/../outside/secret", Links::Anywhere), "Missing");
-    assert_eq!(icon(&root, "/device", Links::Anywhere), "Odd");
-    assert_eq!(icon(&root, "/.site.toml", Links::Anywhere), "Missing");
+    assert_eq!(resolved(&root, "/out-file", Links::Anywhere), "outside out-file");
+    assert_eq!(resolved(&root, "/out-dir/a.txt", Links::Anywhere), "outside out-dir/a.txt");
+    assert_eq!(resolved(&root, "/../outside/secret", Links::Anywhere), "Missing");
+    assert_eq!(resolved(&root, "/device", Links::Anywhere), "Odd");
+    assert_eq!(resolved(&root, "/.site.toml", Links::Anywhere), "Missing");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_root_may_be_a_link_or_missing() {
     let tree = tree();
     let link = tree.path().join("link");
     symlink(tree.path().join("root"), &link).unwrap();
-    assert_eq!(icon(&link, "/a.txt", Links::Inside), "inside a.txt");
-    assert_eq!(icon(&tree.path().join("gone"), "/a.txt", Links::Inside), "Missing");
+    assert_eq!(resolved(&link, "/a.txt", Links::Inside), "inside a.txt");
+    assert_eq!(resolved(&tree.path().join("gone"), "/a.txt", Links::Inside), "Missing");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn odd_files_are_looked_at_and_not_opened() {
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RWXU).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
     for name in ["/fifo", "/socket"] {
-        assert_eq!(icon(&root, name, Links::Inside), "Odd", "{name}");
+        assert_eq!(resolved(&root, name, Links::Inside), "Odd", "{name}");
     }
     // a writer waiting for a reader must not be woken by our check
     let flags = OFlags::WRONLY | OFlags::NONBLOCK;
@@ -173,7 +173,7 @@ proptest! {
     ) {
         let path = format!("/{}{}", steps.join("/"), if slash { "/" } else { "" });
         let root = TREE.path().join("root");
-        let shown = icon(&root, &path, Links::Inside);
+        let shown = resolved(&root, &path, Links::Inside);
         prop_assert!(!shown.contains("outside") && !shown.contains("configuration"), "{}", shown);
         if let Ok(FoundPath::Folder(folder)) = find(&root, &path, Links::Inside) {
             prop_assert!(folder.real.starts_with(root.canonicalize().unwrap()));

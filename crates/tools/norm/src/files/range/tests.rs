@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Formats the range as in Content-Range.
-fn icon(field: &str, len: u64) -> String {
+fn ranges_of(field: &str, len: u64) -> String {
     match requested_ranges(field, len) {
         RangeRequest::Whole => "whole".to_owned(),
         RangeRequest::Unsatisfiable => "416".to_owned(),
@@ -59,7 +59,7 @@ fn ranges_are_parsed_by_the_rfc() {
         ("bytes=,,0-1,,", 10, "0-1"),
     ];
     for (field, len, expected) in table {
-        assert_eq!(icon(field, len), expected, "{field} of {len}");
+        assert_eq!(ranges_of(field, len), expected, "{field} of {len}");
     }
 }
 
