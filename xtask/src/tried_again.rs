@@ -27,6 +27,7 @@ impl Ended {
     }
 
     /// Records the end of a test command.
+    /// Records the end of a test command.
     /// `printed` is the output of `command`, a `cargo test` without arguments for the tests.
     pub(crate) fn new(command: &Command, result: anyhow::Result<()>, printed: &str) -> Ended {
         let names = failed_in(printed);

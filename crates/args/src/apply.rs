@@ -46,7 +46,7 @@ impl CommonArgs {
         let outputs = self.output.outputs(base.name, self.given.has("percentiles"));
         let outputs = Outputs { version_open, proxy_open, ..outputs };
         outputs.check()?;
-        let mut plan = PlanDraft::of(base.plan);
+        let mut plan = PlanDraft::new(base.plan);
         self.given.apply_workload(&mut plan, base.from_file)?;
         // weights in a list only matter for random order
         if self.given.has("urls") && plan.has_weights() && plan.sequence.is_empty() {
@@ -577,7 +577,7 @@ impl GivenOptions {
             ));
         }
         let is_open = matches!(plan.load, Load::Open { .. });
-        let becomes_open = match self.text("stages").map(StageUnit::of) {
+        let becomes_open = match self.text("stages").map(StageUnit::from_text) {
             Some(unit) => unit == StageUnit::PerSecond,
             None => rate || (is_open && !users),
         };

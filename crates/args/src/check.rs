@@ -90,7 +90,8 @@ impl SharedRows for CheckTls {
 
 impl CheckArgs {
     pub fn given(&self) -> Given {
-        let http = self.version.has("http").then(|| self.version.of(|plan| plan.request.version));
+        let http =
+            self.version.has("http").then(|| self.version.value(|plan| plan.request.version));
         Given { base: self.base.clone(), set: self.set.clone(), http }
     }
 

@@ -69,7 +69,7 @@ impl FleetTrustArgs {
 
 /// Location and credentials of a fleet.
 #[derive(Args, Debug)]
-pub struct FleetDoorArgs {
+pub struct FleetAccessArgs {
     /// URL of the NATS server that the manager uses: nats:// on this machine, tls:// elsewhere
     #[arg(long, value_name = "URL")]
     manager: String,
@@ -80,7 +80,7 @@ pub struct FleetDoorArgs {
     trust: FleetTrustArgs,
 }
 
-impl FleetDoorArgs {
+impl FleetAccessArgs {
     pub fn place(&self) -> NatsEndpoint {
         self.trust.place(&self.manager)
     }
@@ -165,7 +165,7 @@ pub struct FleetManagerArgs {
 #[derive(Args, Debug)]
 pub struct FleetAgentArgs {
     #[command(flatten)]
-    pub door: FleetDoorArgs,
+    pub access: FleetAccessArgs,
     /// Longest time to wait for the server
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub wait: Nanos,
@@ -191,7 +191,7 @@ pub struct FleetAgentArgs {
 #[command(group = clap::ArgGroup::new("who").required(true).multiple(true))]
 pub struct FleetWatchArgs {
     #[command(flatten)]
-    pub door: FleetDoorArgs,
+    pub access: FleetAccessArgs,
     /// Longest time to wait for the server
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "5m")]
     pub wait: Nanos,
@@ -219,7 +219,7 @@ fn exporter(text: &str) -> Result<url::Url, String> {
 #[derive(Args, Debug)]
 pub struct FleetOperatorArgs {
     #[command(flatten)]
-    pub door: FleetDoorArgs,
+    pub access: FleetAccessArgs,
 }
 
 /// Make the keys of a fleet, and the configuration of its NATS server
@@ -415,7 +415,7 @@ mod tests {
             else {
                 panic!("{file} starts no agent");
             };
-            let FleetDoorArgs { manager, trust, creds } = agent.door;
+            let FleetAccessArgs { manager, trust, creds } = agent.access;
             assert_eq!(manager, "tls://hub.example:4222", "{file}");
             assert!(trust.ca.is_some(), "{file}");
             assert!(creds.to_string_lossy().ends_with(".creds"), "{file}: {creds:?}");

@@ -74,7 +74,7 @@ fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
 }
 
 /// Returns a hint for the error `text`: a word was meant as an option's value.
-pub fn meant_as_value(text: &str, argv: &[OsString]) -> Option<String> {
+pub fn value_hint(text: &str, argv: &[OsString]) -> Option<String> {
     let words: Vec<String> =
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let (command, words) = words.split_first()?;

@@ -123,7 +123,7 @@ fn ours(mut words: Vec<String>) -> Option<Vec<OsString>> {
 fn starts_a_face(argv: &[OsString]) -> bool {
     argv.get(1)
         .and_then(|word| word.to_str())
-        .is_some_and(|word| faces::Tool::named(word).is_some())
+        .is_some_and(|word| faces::Tool::from_name(word).is_some())
 }
 
 fn fault(argv: Vec<OsString>) -> Option<String> {

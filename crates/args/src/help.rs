@@ -191,7 +191,7 @@ fn page(command: &str, topic: &Topic) -> String {
 mod tests {
     use super::*;
 
-    fn asked(line: &str) -> Option<Result<String, UsageError>> {
+    fn requested_help(line: &str) -> Option<Result<String, UsageError>> {
         topic_page(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
     }
 
@@ -213,7 +213,8 @@ mod tests {
     fn every_topic_has_options_and_every_option_a_topic() {
         let cli = Cli::command();
         for topic in &TOPICS {
-            let page = asked(&format!("loadstone run --help={}", topic.name)).unwrap().unwrap();
+            let page =
+                requested_help(&format!("loadstone run --help={}", topic.name)).unwrap().unwrap();
             assert!(page.lines().filter(|line| line.contains("  --")).count() > 1, "{page}");
         }
         for arg in cli.find_subcommand("run").unwrap().get_arguments() {
@@ -226,13 +227,14 @@ mod tests {
 
     #[test]
     fn a_topic_is_printed_alone() {
-        let page = asked("loadstone run --help=tls").unwrap().unwrap();
+        let page = requested_help("loadstone run --help=tls").unwrap().unwrap();
         assert!(page.contains("--early-data") && page.contains("--ciphers"), "{page}");
         assert!(!page.contains("--rate") && !page.contains("--json"), "{page}");
-        let wrong = asked("loadstone ramp --help=cookies").unwrap().unwrap_err().to_string();
+        let wrong =
+            requested_help("loadstone ramp --help=cookies").unwrap().unwrap_err().to_string();
         assert!(wrong.contains("topics are load, request"), "{wrong}");
-        assert!(asked("loadstone run --help").is_none());
-        assert!(asked("loadstone run --script x.lua http://h/ -- --help=tls").is_none());
-        assert!(asked("loadstone torture --help=tls").is_none());
+        assert!(requested_help("loadstone run --help").is_none());
+        assert!(requested_help("loadstone run --script x.lua http://h/ -- --help=tls").is_none());
+        assert!(requested_help("loadstone torture --help=tls").is_none());
     }
 }

@@ -53,7 +53,7 @@ pub use fleet::{
     FleetAgentArgs, FleetArgs, FleetCommand, FleetCredsArgs, FleetLocalArgs, FleetManagerArgs,
     FleetOperatorArgs, FleetTask, FleetWatchArgs,
 };
-pub use foreign::{hint, meant_as_value};
+pub use foreign::{hint, value_hint};
 pub use gate::{Design, GateTask};
 pub use grpc::of_grpcurl;
 pub use help::{FIRST_STEPS, command_for, topic_page};

@@ -160,7 +160,10 @@ impl Args for GivenOptions {
 }
 
 /// Collects the given values of these rows.
-fn given(rows: impl Iterator<Item = &'static Setting>, matches: &ArgMatches) -> GivenOptions {
+fn collect_given(
+    rows: impl Iterator<Item = &'static Setting>,
+    matches: &ArgMatches,
+) -> GivenOptions {
     let mut given = Vec::new();
     for row in rows {
         if row.value.is_empty() {
@@ -175,7 +178,7 @@ fn given(rows: impl Iterator<Item = &'static Setting>, matches: &ArgMatches) -> 
 
 impl FromArgMatches for GivenOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<GivenOptions, clap::Error> {
-        Ok(given(options(), matches))
+        Ok(collect_given(options(), matches))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -301,7 +304,7 @@ impl<R: SharedRows> SharedOptions<R> {
     }
 
     /// Takes values from the plan of these options. No option names a file, so this cannot fail.
-    pub fn of<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
+    pub fn value<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
         take(self.planned().expect("values that their options took"))
     }
 }
@@ -319,7 +322,7 @@ impl<R: SharedRows> Args for SharedOptions<R> {
 impl<R: SharedRows> FromArgMatches for SharedOptions<R> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<SharedOptions<R>, clap::Error> {
         let rows = R::ROWS.iter().map(SharedRow::row);
-        Ok(SharedOptions { given: given(rows, matches), rows: PhantomData })
+        Ok(SharedOptions { given: collect_given(rows, matches), rows: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -347,6 +350,6 @@ impl SharedRows for Insecure {
 
 impl SharedOptions<Insecure> {
     pub fn is_insecure(&self) -> bool {
-        self.of(|plan| plan.tls.insecure)
+        self.value(|plan| plan.tls.insecure)
     }
 }

@@ -30,6 +30,7 @@ pub fn use_environment(plan: &mut Plan, outputs: &Outputs) -> Result<Option<Stri
     apply(plan, outputs.version_open, &lookup)
 }
 
+/// Puts the proxy of the environment into the plan.
 /// `version_open`: no option sets the HTTP version; it follows from the plan.
 fn apply(
     plan: &mut Plan,
@@ -58,7 +59,7 @@ fn apply(
                 "{variable} of the environment is not used for {}, which is this machine; \
                  --proxy {} uses it",
                 url.host_str().unwrap_or_default(),
-                shown(&value)
+                without_password(&value)
             )
         }));
     };
@@ -77,7 +78,7 @@ fn apply(
     }
     Ok(Some(format!(
         "the calls go through the proxy {}, which {variable} names; --proxy none ignores it",
-        shown(&value)
+        without_password(&value)
     )))
 }
 
@@ -89,7 +90,9 @@ fn different_routes(
     let route = |(url, way): (&Url, Option<&FoundProxy>)| {
         let host = url.host_str().unwrap_or_default();
         match way {
-            Some(found) => format!("{host} through {} ({})", shown(&found.value), found.variable),
+            Some(found) => {
+                format!("{host} through {} ({})", without_password(&found.value), found.variable)
+            }
             None if is_this_machine(url) => format!("{host}, which is this machine, directly"),
             None => format!("{host} directly"),
         }
@@ -103,7 +106,7 @@ fn different_routes(
 }
 
 /// Formats a proxy without its password.
-fn shown(value: &str) -> String {
+fn without_password(value: &str) -> String {
     match value.rsplit_once('@') {
         Some((_, host)) => format!("***@{host}"),
         None => value.to_owned(),

@@ -100,7 +100,7 @@ impl ReportArgs {
                     Sink::File(path) => path.display().to_string(),
                 };
                 return Err(UsageError::new(format!(
-                    "{other} and {option} both go to {place}; give two places"
+                    "{other} and {option} both go to {place}; give different files"
                 )));
             }
             known.push((option, sink));

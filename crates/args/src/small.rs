@@ -65,7 +65,7 @@ impl SharedRows for DemoLoad {
 impl DemoArgs {
     /// Returns the load to announce: calls per second, and duration.
     pub fn extent(&self) -> (Rate, Nanos) {
-        self.load.of(|plan| {
+        self.load.value(|plan| {
             let rate = match &plan.load {
                 Load::Open { arrivals, .. } => arrivals.from,
                 Load::Closed { .. } => Rate(0.0),
@@ -133,7 +133,7 @@ impl SharedRows for CalibrateStep {
 impl CalibrateArgs {
     /// Duration of a step.
     pub fn step(&self) -> Nanos {
-        self.step.of(|plan| plan.stop.duration.unwrap_or_default())
+        self.step.value(|plan| plan.stop.duration.unwrap_or_default())
     }
 
     /// # Errors

@@ -16,5 +16,5 @@ fn place(text: &str) -> Result<StorePlace, ParseError> {
     if text.is_empty() {
         return Err(ParseError("the file name is empty; to store nothing, write none".to_owned()));
     }
-    Ok(StorePlace::named(text))
+    Ok(StorePlace::parse(text))
 }

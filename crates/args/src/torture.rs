@@ -10,7 +10,7 @@ use super::torture_server::TortureServer;
 use super::torture_typed::TypedOptions;
 use super::{Sink, UsageError, parse};
 use clap::{Args, Subcommand};
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use plan::{Arrivals, FileSource, Gaps, HttpVersion, Load, Plan};
 use std::path::PathBuf;
 use torture::judge::Severity;
@@ -151,7 +151,7 @@ impl SharedRows for TortureVersion {
             [default: 2 if --only names only HTTP/2 cases (group H), 3 if only HTTP/3 cases \
             (group Q), 1.1 otherwise]",
         ),
-        narrower: Some(spoken),
+        narrower: Some(protocol),
         ..SHARED
     }];
 }
@@ -178,22 +178,22 @@ impl SharedRows for TorturePath {
 }
 
 /// Returns the given HTTP version, or `None`.
-pub(super) fn version_of<R: SharedRows>(given: &SharedOptions<R>) -> Option<Spoken> {
-    given.has("http").then(|| match given.of(|plan| plan.request.version) {
-        HttpVersion::Http2 => Spoken::Http2,
-        HttpVersion::Http3 => Spoken::Http3,
-        HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Spoken::Http1,
+pub(super) fn version_of<R: SharedRows>(given: &SharedOptions<R>) -> Option<Protocol> {
+    given.has("http").then(|| match given.value(|plan| plan.request.version) {
+        HttpVersion::Http2 => Protocol::Http2,
+        HttpVersion::Http3 => Protocol::Http3,
+        HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Protocol::Http1,
     })
 }
 
 impl TortureWhat {
     /// Overrides the given HTTP version.
-    pub fn speak(&mut self, spoken: Spoken) {
-        self.version.put("http", spoken.version());
+    pub fn set_protocol(&mut self, protocol: Protocol) {
+        self.version.put("http", protocol.version());
     }
 
     pub fn seed(&self) -> u64 {
-        self.seed.of(|plan| plan.seed)
+        self.seed.value(|plan| plan.seed)
     }
 
     pub fn is_insecure(&self) -> bool {
@@ -202,26 +202,26 @@ impl TortureWhat {
 
     /// Returns the emulated network path for all traffic.
     pub fn path(&self) -> Option<wan::PathSpec> {
-        self.path.of(|plan| plan.connection.path)
+        self.path.value(|plan| plan.connection.path)
     }
 
     /// Returns the HTTP version of cases, probes and plain requests.
-    pub fn spoken(&self) -> Spoken {
+    pub fn protocol(&self) -> Protocol {
         let speak = |letter: &str| {
             let of =
                 |name: &String| name.get(..1).is_some_and(|one| one.eq_ignore_ascii_case(letter));
             !self.only.is_empty() && self.only.iter().all(of)
         };
         version_of(&self.version).unwrap_or(match (speak("H"), speak("Q")) {
-            (true, _) => Spoken::Http2,
-            (_, true) => Spoken::Http3,
-            _ => Spoken::Http1,
+            (true, _) => Protocol::Http2,
+            (_, true) => Protocol::Http3,
+            _ => Protocol::Http1,
         })
     }
 }
 
 /// Checks that the catalog has cases for the version.
-pub(super) fn spoken(text: &str) -> Result<(), ParseError> {
+pub(super) fn protocol(text: &str) -> Result<(), ParseError> {
     match text {
         "1.1" | "2" | "3" => Ok(()),
         _ => Err(ParseError("the supported versions are 1.1, 2 and 3".to_owned())),
@@ -269,7 +269,7 @@ pub fn background_plan(
             args.safety.fields.apply(&mut plan, files)?;
             args.what.insecure.apply(&mut plan, files)?;
             let mut what = args.what.clone();
-            what.speak(args.what.spoken());
+            what.set_protocol(args.what.protocol());
             what.version.apply(&mut plan, files)?;
             plan.timeouts.connect = BACKGROUND_TIMEOUT;
             plan.timeouts.call = BACKGROUND_TIMEOUT;
@@ -402,7 +402,7 @@ impl TortureDiff {
 }
 
 fn severity(text: &str) -> Result<Severity, String> {
-    Severity::named(text).ok_or_else(|| {
+    Severity::from_name(text).ok_or_else(|| {
         let all = Severity::ALL.map(Severity::id).join(", ");
         format!("{} is not a severity: {all} are", units::quoted(text))
     })

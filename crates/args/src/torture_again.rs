@@ -5,7 +5,7 @@ use super::parse;
 use super::torture::{page, path, target};
 use super::{Sink, TortureArgs, TortureSafety};
 use clap::{Args, FromArgMatches};
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use units::Nanos;
@@ -133,14 +133,14 @@ impl SharedRows for ChainVersion {
             convert to HTTP/1.1 (2 over TLS by ALPN, over cleartext by prior knowledge; 3 over \
             QUIC) [default: 1.1]",
         ),
-        narrower: Some(super::torture::spoken),
+        narrower: Some(super::torture::protocol),
         ..SHARED
     }];
 }
 
 impl ChainArgs {
     /// Returns the given HTTP version for the proxy.
-    pub fn spoken(&self) -> Option<Spoken> {
+    pub fn protocol(&self) -> Option<Protocol> {
         super::torture::version_of(&self.version)
     }
 

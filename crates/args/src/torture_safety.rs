@@ -99,10 +99,10 @@ fn own_field(text: &str) -> Result<(), ParseError> {
 impl TortureSafety {
     /// Returns the user's settings for every request.
     pub fn request(&self) -> plan::RequestPlan {
-        self.fields.of(|plan| plan.request)
+        self.fields.value(|plan| plan.request)
     }
 
-    pub fn asked(&self) -> Asked {
+    pub fn requested(&self) -> Asked {
         Asked {
             connections_max: self.connections_max,
             opens_max: self.rate_max,

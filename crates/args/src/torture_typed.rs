@@ -48,7 +48,7 @@ impl TypedOptions {
         let left_out = [&OF_THE_LINE[..], &OF_ALL_CASES, &OF_OUTPUTS].concat();
         let kept = self.0.iter().filter(|(name, _)| !left_out.contains(&name.as_str()));
         kept.flat_map(|(name, value)| {
-            let value = value.as_ref().map(|value| shown(name, value));
+            let value = value.as_ref().map(|value| masked_value(name, value));
             std::iter::once(format!("--{name}")).chain(value)
         })
         .collect()
@@ -56,7 +56,7 @@ impl TypedOptions {
 }
 
 /// Returns the value of an option, with secrets masked.
-fn shown(name: &str, value: &str) -> String {
+fn masked_value(name: &str, value: &str) -> String {
     if HIDDEN.contains(&name) {
         return MASK.to_owned();
     }
@@ -114,7 +114,7 @@ mod tests {
 
     const URL: &str = "http://127.0.0.1:1/";
 
-    fn typed(words: &[String]) -> TypedOptions {
+    fn parse_typed(words: &[String]) -> TypedOptions {
         let words = words.iter().map(String::as_str);
         let line = ["loadstone", "torture"].into_iter().chain(words).chain([URL]);
         match Cli::try_parse_from(line).unwrap_or_else(|error| panic!("{error}")).command {
@@ -187,7 +187,7 @@ mod tests {
                 Some(other) => [&words[..], &[format!("--{other}"), "x".to_owned()]].concat(),
                 None => words.clone(),
             };
-            let typed = typed(&whole);
+            let typed = parse_typed(&whole);
             assert!(typed.has(name), "--{name}");
             let repeated = typed.of_cases();
             if left_out.contains(&name) {
@@ -208,11 +208,11 @@ mod tests {
     #[test]
     fn credentials_are_masked_and_lists_are_repeated() {
         let words = ["--header", "Authorization: Bearer s3cret", "--own", "10.0.0.1,10.0.0.2"];
-        let repeated = typed(&words.map(str::to_owned)).of_cases();
+        let repeated = parse_typed(&words.map(str::to_owned)).of_cases();
         assert_eq!(
             repeated,
             ["--own", "10.0.0.1", "--own", "10.0.0.2", "--header", "Authorization: ***"]
         );
-        assert_eq!(typed(&[]).of_cases(), Vec::<String>::new());
+        assert_eq!(parse_typed(&[]).of_cases(), Vec::<String>::new());
     }
 }

@@ -55,7 +55,7 @@ pub struct CrawlArgs {
     #[arg(long, value_name = "N", default_value = "10")]
     pub depth_max: u32,
     /// Number of requests in flight
-    #[arg(long, value_parser = together, value_name = "N", default_value = "4")]
+    #[arg(long, value_parser = parse_together, value_name = "N", default_value = "4")]
     pub together: usize,
     /// Leave out images, scripts, style sheets and the like
     #[arg(long)]
@@ -85,7 +85,7 @@ impl SharedRows for CrawlRows {
 /// Maximum number of concurrent connections of a crawl.
 const TOGETHER_MAX: usize = 100;
 
-fn together(text: &str) -> Result<usize, String> {
+fn parse_together(text: &str) -> Result<usize, String> {
     let number = text.parse::<usize>().ok().filter(|number| (1..=TOGETHER_MAX).contains(number));
     number.ok_or_else(|| format!("give a number from 1 to {TOGETHER_MAX}"))
 }
@@ -441,7 +441,7 @@ impl ImportFrom {
         })
     }
 
-    pub fn of(format: import::Format) -> ImportFrom {
+    pub fn new(format: import::Format) -> ImportFrom {
         use import::Format;
         match format {
             Format::Postman => ImportFrom::Postman,

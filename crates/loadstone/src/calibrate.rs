@@ -21,9 +21,9 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
     let environment = &env.environment;
     let site = SiteProcess::start(&["--null"])?;
     let run = |load: Load, calls: Option<u32>| -> Result<RunReport, Failure> {
-        crate::say(&format!("calibrating: {}", describe(&load, calls)));
+        crate::print_message(&format!("calibrating: {}", describe(&load, calls)));
         let measured = one(&site.url, load, calls, wanted.step(), &env)?;
-        if crate::signals::caught() > 0 {
+        if crate::signals::received_signal() > 0 {
             return Err(Failure {
                 code: Code::Interrupted,
                 text: "interrupted; nothing stored".into(),
@@ -40,7 +40,7 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
         paced.push(run(open(rate), None)?);
     }
     let runs = [&busy, &alone, &opening].into_iter().chain(&paced);
-    let doubts = doubts(&runs.map(|run| &run.verdict).collect::<Vec<_>>());
+    let doubts = unreliable_reasons(&runs.map(|run| &run.verdict).collect::<Vec<_>>());
     let punctuality =
         RATES.iter().zip(&paced).map(|(rate, run)| measure_punctuality(*rate, run)).collect();
     let per_s = |run: &RunReport| {
@@ -77,7 +77,7 @@ const DOUBTFUL: [CauseId; 5] = [
 ];
 
 /// Returns why the measurements are unreliable: each reason once, with its worst figure.
-fn doubts(verdicts: &[&Verdict]) -> Vec<String> {
+fn unreliable_reasons(verdicts: &[&Verdict]) -> Vec<String> {
     let causes = || verdicts.iter().flat_map(|verdict| &verdict.causes);
     let worst = |id: &CauseId| {
         let of = || causes().filter(|cause| cause.id == *id);
@@ -235,10 +235,10 @@ mod tests {
         };
         let fine =
             verdict(&[(CauseId::DriverCpu, 1.0), (CauseId::NotOffered, 0.7), (CauseId::Slip, 0.5)]);
-        assert_eq!(doubts(&[&fine, &fine]), [""; 0]);
+        assert_eq!(unreliable_reasons(&[&fine, &fine]), [""; 0]);
         let busy = verdict(&[(CauseId::DriverCpu, 1.0), (CauseId::ForeignCpu, 0.2)]);
         let busier = verdict(&[(CauseId::ForeignCpu, 0.9)]);
         let worst = "in 2 of 3 measurements, at worst: foreign-cpu 0.9";
-        assert_eq!(doubts(&[&busy, &busier, &fine]), [worst]);
+        assert_eq!(unreliable_reasons(&[&busy, &busier, &fine]), [worst]);
     }
 }

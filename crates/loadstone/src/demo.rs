@@ -18,7 +18,7 @@ pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
     let ((rate, span), quiet) = (args.extent(), args.quiet);
     let (plan, outputs) = args.into_plan(url)?;
     if !quiet {
-        crate::say(&format!(
+        crate::print_message(&format!(
             "measuring the built-in site at {}: {} by Poisson arrivals for {}",
             outputs.name,
             show::rate(rate.0),
@@ -29,10 +29,10 @@ pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
     drop(site);
     if let Some(page) = &outputs.html {
         let whole = std::fs::canonicalize(page).unwrap_or_else(|_| page.clone());
-        crate::say(&format!("as a page: {}", whole.display()));
+        crate::print_message(&format!("as a page: {}", whole.display()));
     }
     if code == Code::Invalid {
-        crate::say(
+        crate::print_message(
             "this machine was too busy for exact figures, as the report says under Measurement: \
              they are an example, not the capacity of the site",
         );

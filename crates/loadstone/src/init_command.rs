@@ -44,7 +44,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Code, Failure> {
         }
     }
     if let Sink::File(path) = &args.output {
-        crate::say(&format!("wrote {0}; next: loadstone run {0}", path.display()));
+        crate::print_message(&format!("wrote {0}; next: loadstone run {0}", path.display()));
     }
     Ok(Code::Done)
 }

@@ -27,7 +27,7 @@ mod workload_command;
 use args::{Cli, Command, Disk, Outputs, RunArgs};
 use clap::{CommandFactory, FromArgMatches};
 use exit::{Code, Failure};
-use session::console::{say, typed};
+use session::console::{command_words, print_message};
 use session::{Fleet, caller, exit, files, programs, script, shell, signals, sut, wall_clock};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
-    if let Some(wanted) = face::wanted(std::env::args_os()) {
+    if let Some(wanted) = face::requested_face(std::env::args_os()) {
         return face::run_face(&wanted);
     }
     let argv = args::with_command(std::env::args_os().collect());
@@ -57,13 +57,13 @@ fn main() -> ExitCode {
         return netpath_command::netpath(args);
     }
     if let Err(error) = signals::install() {
-        say(&format!("cannot catch signals: {error}"));
+        print_message(&format!("cannot catch signals: {error}"));
         return Code::Usage.into();
     }
     let code = dispatch(cli.command).unwrap_or_else(|failure| {
-        say(&failure.text);
-        if let Some(hint) = args::meant_as_value(&failure.text, &argv) {
-            say(&hint);
+        print_message(&failure.text);
+        if let Some(hint) = args::value_hint(&failure.text, &argv) {
+            print_message(&hint);
         }
         failure.code
     });
@@ -78,7 +78,7 @@ fn parsed(argv: &[OsString]) -> Result<Cli, clap::Error> {
 
 fn ended(done: Result<Code, Failure>) -> Code {
     done.unwrap_or_else(|failure| {
-        say(&failure.text);
+        print_message(&failure.text);
         failure.code
     })
 }
@@ -118,7 +118,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
 /// Sends a plan's calls through the proxy of the environment, unless a proxy is named elsewhere.
 pub(crate) fn use_proxy(plan: &mut plan::Plan, outputs: &Outputs) -> Result<(), Failure> {
     let note = args::use_environment(plan, outputs)?;
-    note.iter().filter(|_| !outputs.quiet).for_each(|note| say(note));
+    note.iter().filter(|_| !outputs.quiet).for_each(|note| print_message(note));
     Ok(())
 }
 
@@ -141,7 +141,7 @@ fn print(bytes: &[u8]) -> Result<Code, Failure> {
 /// Help and version go to standard output and are not failures; everything else is a usage error.
 fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     if let Some(hint) = args::hint(error, argv) {
-        say(&hint);
+        print_message(&hint);
         return Code::Usage.into();
     }
     let printed = error.print();
@@ -153,7 +153,7 @@ fn print_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         // `--help | head`: the reader has closed
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Code::Done.into(),
         Err(error) => {
-            say(&format!("cannot write to standard output: {error}"));
+            print_message(&format!("cannot write to standard output: {error}"));
             Code::NotWritten.into()
         }
     }
@@ -165,6 +165,6 @@ fn print_not_imported<'p>(plans: impl IntoIterator<Item = &'p plan::Plan>) {
     let mut known = BTreeSet::new();
     let parts = plans.into_iter().flat_map(|plan| &plan.not_imported);
     for part in parts.filter(|part| known.insert(part.as_str())) {
-        say(&format!("not imported: {part}"));
+        print_message(&format!("not imported: {part}"));
     }
 }

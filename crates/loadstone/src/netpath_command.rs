@@ -21,7 +21,7 @@ pub(crate) fn netpath(args: &NetpathArgs) -> ExitCode {
         None => run(args).map(ExitCode::from),
     };
     done.unwrap_or_else(|failure| {
-        crate::say(&failure.text);
+        crate::print_message(&failure.text);
         failure.code.into()
     })
 }
@@ -38,7 +38,7 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
         netpath::enable_namespaces()?;
     }
     let path = NetPath::open(&PathRequest {
-        population: Population::of(spec.clone()),
+        population: Population::new(spec.clone()),
         clients: 1,
         seed: args.seed,
         far,
@@ -51,17 +51,17 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
         before(&spec, &path, far, args.own_loopback);
     }
     let server = args.server.as_deref().map(|command| start_server(command, &path)).transpose()?;
-    let code = attend(args, &path, &mut post);
+    let code = supervise(args, &path, &mut post);
     let facts = code.is_ok().then(|| path.facts()).transpose();
     if let Some(mut server) = server {
         netpath::end(&mut server, SERVER_PATIENCE).ok();
     }
     match facts {
         Ok(Some(facts)) if !args.quiet => {
-            path_lines(&facts).iter().for_each(|line| crate::say(line))
+            path_lines(&facts).iter().for_each(|line| crate::print_message(line))
         }
         Ok(_) => {}
-        Err(trouble) => crate::say(&trouble.to_string()),
+        Err(trouble) => crate::print_message(&trouble.to_string()),
     }
     code
 }
@@ -70,13 +70,15 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
 fn before(spec: &PathSpec, path: &NetPath, far: FarEnd, own_loopback: bool) {
     if far == FarEnd::Here {
         let device = path.far_device();
-        crate::say(&format!("the network device {device} exists on this host until the end"));
+        crate::print_message(&format!(
+            "the network device {device} exists on this host until the end"
+        ));
     }
     if own_loopback {
-        crate::say(&format!("for the program the server is at {}", path.server()));
+        crate::print_message(&format!("for the program the server is at {}", path.server()));
     }
     if let Some(note) = session::too_fast(spec) {
-        crate::say(&note);
+        crate::print_message(&note);
     }
 }
 
@@ -84,7 +86,7 @@ fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
     let mut shell = Command::new("sh");
     // our output is for people: the program's own is the only one on standard output
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(std::io::stderr());
-    let mut server = netpath::start(path.far(), &mut shell)
+    let mut server = netpath::start(path.server_namespace(), &mut shell)
         .map_err(|error| Failure::usage(format!("--server: cannot start sh: {error}")))?;
     let mut ended = None;
     let ready = {
@@ -92,7 +94,7 @@ fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
             ended = server.try_wait().ok().flatten();
             ended.is_some()
         };
-        netpath::await_listener(path.far(), &mut gone)
+        netpath::await_listener(path.server_namespace(), &mut gone)
     };
     match (ready, ended) {
         (Ok(true), _) => Ok(server),
@@ -114,22 +116,23 @@ fn unstarted(error: &std::io::Error) -> u8 {
 }
 
 /// Runs the program at the near end, to its exit code.
-fn attend(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, Failure> {
+fn supervise(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, Failure> {
     let Some((name, arguments)) = args.program.split_first() else {
         return Err(Failure::usage("no program is given; write it after --"));
     };
     let mut command = Command::new(name);
     command.args(arguments);
     let shown = name.to_string_lossy();
-    let mut program = match netpath::start(path.near(), &mut command) {
+    let mut program = match netpath::start(path.client_namespace(), &mut command) {
         Ok(program) => program,
         Err(error) => {
-            crate::say(&format!("{} cannot be started: {error}", units::quoted(&shown)));
+            crate::print_message(&format!("{} cannot be started: {error}", units::quoted(&shown)));
             return Ok(unstarted(&error));
         }
     };
-    let ended = post.attend(&mut program);
-    let ended = ended.map_err(|error| Failure::usage(format!("{shown} is lost: {error}")))?;
+    let ended = post.supervise(&mut program);
+    let ended =
+        ended.map_err(|error| Failure::usage(format!("cannot wait for {shown}: {error}")))?;
     Ok(netpath::code(ended))
 }
 
@@ -142,7 +145,7 @@ pub(crate) fn path_lines(facts: &PathFacts) -> Vec<String> {
         show::count(facts.packets()),
         show::duration(facts.span)
     )];
-    let record = PathRecord::of(facts);
+    let record = PathRecord::new(facts);
     for (kind, result) in facts.kinds.iter().zip(&record.kinds) {
         if facts.kinds.len() > 1 {
             lines.push(format!("  {}: {} clients", kind.name, show::count(kind.clients.into())));

@@ -3,7 +3,7 @@
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::{OnceArgs, trust};
-use engine::exchange::{Caller, Heard, Message, Outgoing, Reply};
+use engine::exchange::{Caller, ExchangeOutcome, Message, Outgoing, Reply};
 use plan::{HttpVersion, Masker, Plan};
 use session::{Env, Session};
 use std::sync::Arc;
@@ -37,18 +37,18 @@ pub(crate) fn once(args: &OnceArgs) -> Result<Code, Failure> {
         let elsewhere = |url: &url::Url| Err(format!("{url} is another server"));
         caller = caller.by_plan(&ways, Box::new(elsewhere));
     }
-    let message = Message::of(template.clone(), None);
+    let message = Message::new(template.clone(), None);
     let (url, timeout) = (target.url.clone(), plan.timeouts.call);
     let outgoing = Outgoing { url, message, timeout, negotiates: false };
     let heard = caller.exchange(vec![outgoing]).pop();
     let Some(heard) = heard else { return Ok(Code::Interrupted) };
-    let text = shown(&plan, &template, &heard);
+    let text = format_exchange(&plan, &template, &heard);
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     Ok(code(&plan, &heard))
 }
 
 /// Returns the exit code; a status that the plan expects is a success.
-fn code(plan: &Plan, heard: &Heard) -> Code {
+fn code(plan: &Plan, heard: &ExchangeOutcome) -> Code {
     let ranges = &plan.expect.status;
     let expected = |status: u16| match ranges.is_empty() {
         true => status < 400,
@@ -63,8 +63,8 @@ fn code(plan: &Plan, heard: &Heard) -> Code {
 
 /// Formats the request after `>`, the head of the response after `<`, the body, and the duration,
 /// without the secrets of the request.
-fn shown(plan: &Plan, template: &Template, heard: &Heard) -> String {
-    let mut secrets = Masker::of(plan);
+fn format_exchange(plan: &Plan, template: &Template, heard: &ExchangeOutcome) -> String {
+    let mut secrets = Masker::new(plan);
     secrets.add_request(&template.last);
     let request = String::from_utf8_lossy(&template.last);
     let (head, body) = request.split_once("\r\n\r\n").unwrap_or((&request, ""));
@@ -139,11 +139,11 @@ mod tests {
     fn refused(plan: &Plan) -> (Template, String) {
         let url = &plan.targets[0].url;
         let template = engine::build_template(plan, url, "GET", &[], None, 0, false).unwrap();
-        let failed = engine::exchange::Trouble::new(
+        let failed = engine::exchange::ExchangeError::new(
             sample::FailureClass::Refused,
             "connection refused".to_owned(),
         );
-        let text = shown(plan, &template, &Heard::nothing(failed));
+        let text = format_exchange(plan, &template, &ExchangeOutcome::nothing(failed));
         (template, text)
     }
 
@@ -154,7 +154,7 @@ mod tests {
         let (template, text) = refused(&plan);
         assert!(text.starts_with("> GET /a?token=*** HTTP/1.1\n"), "{text}");
         assert!(text.to_lowercase().contains("\n> authorization: ***\n"), "{text}");
-        let mut secrets = Masker::of(&plan);
+        let mut secrets = Masker::new(&plan);
         secrets.add_request(&template.last);
         let page = content(b"you sent Bearer s3cr3t-token to ?token=quer1", &secrets);
         assert_eq!(page, "you sent *** to ?token=***\n");

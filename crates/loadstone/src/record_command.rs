@@ -27,7 +27,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
     };
     let recorder = RecordingProxy::start(config).map_err(Failure::usage)?;
     if !args.quiet {
-        crate::say(&opening(args, &recorder));
+        crate::print_message(&opening(args, &recorder));
     }
     let most = args.requests.unwrap_or(usize::MAX);
     while recorder.count() < most && crate::signals::pause(POLL_INTERVAL) {}
@@ -36,7 +36,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<Code, Failure> {
     let (exchanges, troubles) = recorder.stop();
     if !args.quiet {
         for trouble in &troubles {
-            crate::say(trouble);
+            crate::print_message(trouble);
         }
     }
     finish(args, &exchanges)
@@ -82,7 +82,7 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
             counted(imported.steps as u64, "step"),
         );
         list_omitted(&mut text, &imported.left_out);
-        crate::say(&text);
+        crate::print_message(&text);
     }
     if !args.replay_check {
         return Ok(Code::Done);

@@ -68,7 +68,8 @@ fn load(args: &ReportArgs) -> Result<Vec<(String, Stored)>, Failure> {
             continue;
         }
         if usual.is_none() {
-            let place = run::keeping::wanted(args.store.store.as_ref()).unwrap_or_default();
+            let place =
+                run::keeping::requested_store(args.store.store.as_ref()).unwrap_or_default();
             usual = Some(run::keeping::noted(Store::open_to_read(&place).map_err(unreadable)?));
         }
         if let Some(store) = &usual {
@@ -180,7 +181,7 @@ fn check_comparable_results(
     }
     if let ShownResults::Ramps(ramps) = &wanted
         && ramps.len() > 1
-        && report::together(ramps).is_none()
+        && report::combine_ramps(ramps).is_none()
     {
         return Err(Failure::usage(
             "these ramps are not over the same axis: one is over rates, another over users",
@@ -194,10 +195,10 @@ fn named(runs: &[(String, RunRecord)]) -> Vec<Named<'_>> {
 }
 
 /// Combines several ramps; returns a single one unchanged.
-fn joined(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
+fn combine_ramps(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     match ramps {
         [(_, only)] => Some(only.clone()),
-        _ => report::together(ramps),
+        _ => report::combine_ramps(ramps),
     }
 }
 
@@ -272,7 +273,7 @@ impl ShownResults {
         match self {
             ShownResults::Runs(runs) => report::html_of_many(&named(runs)),
             ShownResults::Ramps(ramps) => {
-                joined(ramps).as_ref().map_or_else(String::new, report::ramp::html)
+                combine_ramps(ramps).as_ref().map_or_else(String::new, report::ramp::html)
             }
             ShownResults::Comparison(compare) => report::compare::html(compare),
             ShownResults::Torture(torture) => report::torture::html(torture),
@@ -310,7 +311,7 @@ impl ShownResults {
         match self {
             ShownResults::Runs(runs) => report::markdown_of_many(&named(runs)),
             ShownResults::Ramps(ramps) => {
-                joined(ramps).as_ref().map_or_else(String::new, report::markdown_of_ramp)
+                combine_ramps(ramps).as_ref().map_or_else(String::new, report::markdown_of_ramp)
             }
             ShownResults::Comparison(compare) => report::markdown_of_compare(compare),
             ShownResults::Torture(torture) => report::torture::markdown(torture),

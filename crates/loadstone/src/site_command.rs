@@ -28,20 +28,20 @@ fn serve(mut config: site::Config) -> Result<Code, Failure> {
     let site = site::Site::start(config).map_err(|error| Failure::usage(error.to_string()))?;
     crate::files::write_stdout(&format!("{}\n", site.url()))
         .map_err(|error| Failure::not_written(&error))?;
-    while crate::signals::caught() == 0 {
+    while crate::signals::received_signal() == 0 {
         if site.wait(POLL_INTERVAL) {
             break;
         }
     }
     let lateness = site.lateness();
     let served = site.stop().map_err(|error| Failure::usage(error.to_string()))?;
-    crate::say(&format!(
+    crate::print_message(&format!(
         "served {} requests on {} connections",
         units::show::count(served.requests),
         units::show::count(served.connections)
     ));
     if lateness.responses > 0 {
-        crate::say(&format!(
+        crate::print_message(&format!(
             "responses were late by p50 {}, p99 {}, max {}",
             units::show::duration(lateness.p50),
             units::show::duration(lateness.p99),
@@ -61,18 +61,21 @@ fn serve_norm(task: &NormTask) -> Result<Code, Failure> {
     let server = norm::NormServer::start(&task.settings);
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     print(&format!("{}\n", server.url()))?;
-    while crate::signals::caught() == 0 {
+    while crate::signals::received_signal() == 0 {
         server.wait(POLL_INTERVAL);
     }
     let served = server.stop();
-    crate::say(&format!(
+    crate::print_message(&format!(
         "served {} requests on {} connections, refused {} beyond MaxClients",
         units::show::count(served.requests),
         units::show::count(served.connections),
         units::show::count(served.refused)
     ));
     if served.log_lines_lost > 0 {
-        crate::say(&format!("{} lines could not be written to the log", served.log_lines_lost));
+        crate::print_message(&format!(
+            "{} lines could not be written to the log",
+            served.log_lines_lost
+        ));
         return Ok(Code::NotWritten);
     }
     Ok(Code::Done)
@@ -83,7 +86,7 @@ fn switches() -> Result<Code, Failure> {
     let mut text = String::new();
     for defect in Defect::ALL {
         writeln!(text, "{:<20} {}", defect.id(), defect.text())
-            .expect("a String takes what is written");
+            .expect("writing to a String cannot fail");
     }
     print(&text)?;
     Ok(Code::Done)
@@ -94,10 +97,10 @@ fn init(folder: &Path) -> Result<Code, Failure> {
     let written = norm::tree::write(folder).map_err(|error| Failure::usage(error.to_string()))?;
     let mut text = String::new();
     for path in &written {
-        writeln!(text, "{}", path.display()).expect("a String takes what is written");
+        writeln!(text, "{}", path.display()).expect("writing to a String cannot fail");
     }
     writeln!(text, "Serve it: loadstone site --norm {}", folder.display())
-        .expect("a String takes what is written");
+        .expect("writing to a String cannot fail");
     print(&text)?;
     Ok(Code::Done)
 }

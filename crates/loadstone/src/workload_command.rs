@@ -75,7 +75,7 @@ fn walk(args: &CrawlArgs) -> Result<Code, Failure> {
         files::write_to(&args.output, &list).map_err(|error| Failure::not_written(&error))?;
     }
     if !args.quiet && !found.good.is_empty() {
-        crate::say(&summary(&found, args));
+        crate::print_message(&summary(&found, args));
     }
     exit_code(&found, args)
 }
@@ -90,7 +90,7 @@ fn exit_code(found: &Crawl, args: &CrawlArgs) -> Result<Code, Failure> {
     }
     if found.good.is_empty() {
         let why = found.broken.first().map_or("it leads to another site", |broken| &broken.why);
-        let text = format!("nothing to list: {} gave no good response ({why})", args.url);
+        let text = format!("no URL to list: {} gave no good response ({why})", args.url);
         return Err(Failure { code: Code::Missed, text });
     }
     Ok(Code::Done)

@@ -162,7 +162,7 @@ fn suggested_replacements_exist() {
         assert!(hint_text("run", row.options[0], row).is_some(), "{:?}: {}", row.options, row.ours);
         for word in row.ours.split_once("loadstone ").map(|(_, rest)| rest).into_iter() {
             let command = word.split([' ', ',']).next().unwrap_or_default();
-            let face = faces::Tool::named(command);
+            let face = faces::Tool::from_name(command);
             assert!(cli.find_subcommand(command).is_some() || face.is_some(), "{}", row.ours);
         }
         for letter in
@@ -194,10 +194,10 @@ fn a_value_without_its_equals_sign_gets_a_hint() {
     );
     let argv = ["loadstone", "run", "--verify", set].map(OsString::from);
     let why = format!("\"{set}\" is not a URL: invalid port number");
-    assert_eq!(meant_as_value(&why, &argv), Some(text));
-    assert_eq!(meant_as_value("no server answers", &argv), None);
+    assert_eq!(value_hint(&why, &argv), Some(text));
+    assert_eq!(value_hint("no server answers", &argv), None);
     // a target and a plan are permitted there
     let argv = ["loadstone", "run", "--follow", "127.0.0.1:9"].map(OsString::from);
-    assert_eq!(meant_as_value("no connection to http://127.0.0.1:9/", &argv), None);
+    assert_eq!(value_hint("no connection to http://127.0.0.1:9/", &argv), None);
     assert_eq!(hint_of(&["run", "--verify", "host:80", "--bogus"]), None);
 }

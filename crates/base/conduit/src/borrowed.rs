@@ -39,12 +39,12 @@ impl<I: Io + ?Sized> Io for &mut I {
         (**self).close(slot, how);
     }
 
-    fn shut(&mut self, slot: Slot) {
-        (**self).shut(slot);
+    fn shutdown_write(&mut self, slot: Slot) {
+        (**self).shutdown_write(slot);
     }
 
-    fn urgent(&mut self, slot: Slot, byte: u8) {
-        (**self).urgent(slot, byte);
+    fn send_urgent(&mut self, slot: Slot, byte: u8) {
+        (**self).send_urgent(slot, byte);
     }
 
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
@@ -63,8 +63,8 @@ impl<I: Io + ?Sized> Io for &mut I {
         (**self).carriers()
     }
 
-    fn why(&mut self, slot: Slot) -> Option<String> {
-        (**self).why(slot)
+    fn failure_text(&mut self, slot: Slot) -> Option<String> {
+        (**self).failure_text(slot)
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {

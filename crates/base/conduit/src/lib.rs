@@ -177,11 +177,11 @@ pub trait Io {
     fn close(&mut self, slot: Slot, how: Close);
 
     /// Closes our sending side (FIN); reading continues, writing is no longer possible.
-    fn shut(&mut self, slot: Slot);
+    fn shutdown_write(&mut self, slot: Slot);
 
     /// Sends one byte as urgent data (RFC 9293 section 3.8.5), which most servers never see. Does
     /// nothing if the transport has no urgent data.
-    fn urgent(&mut self, _slot: Slot, _byte: u8) {}
+    fn send_urgent(&mut self, _slot: Slot, _byte: u8) {}
 
     /// Returns TCP_INFO and similar facts; `None` if the transport has none.
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts>;
@@ -205,7 +205,7 @@ pub trait Io {
 
     /// Returns the description of the failure that the last call for this slot reported, by the
     /// system or QUIC; `None` if only its class is known. Must be called before the slot is closed.
-    fn why(&mut self, _slot: Slot) -> Option<String> {
+    fn failure_text(&mut self, _slot: Slot) -> Option<String> {
         None
     }
 

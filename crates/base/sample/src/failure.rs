@@ -5,7 +5,7 @@
 pub enum Blame {
     /// The server misbehaved or refused.
     Server,
-    /// Something between us and the server.
+    /// A host or device between client and server.
     Path,
     /// Our own machine or program.
     Driver,
@@ -103,7 +103,7 @@ classes! {
 
 impl FailureClass {
     /// Returns a short text for people: `connection refused`.
-    pub fn in_short(self) -> &'static str {
+    pub fn short_form(self) -> &'static str {
         use FailureClass as Class;
         match self {
             Class::ClientTimeout => "timeout",

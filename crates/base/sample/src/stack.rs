@@ -32,7 +32,7 @@ pub struct StackFacts {
     pub missed: u64,
     /// Packets received in batches.
     pub batched: u64,
-    /// Local address of ours that another host uses too.
+    /// One of our addresses that another host uses too.
     pub conflict: Option<AddressConflict>,
 }
 

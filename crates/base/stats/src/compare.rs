@@ -108,7 +108,7 @@ pub fn compare(series: &[Series], effort: Effort, stream: &mut Stream) -> Vec<Co
     let mut one = |(series, scaled): (&Series, &Option<Vec<Block>>)| {
         let Some(blocks) = scaled else { return unknown(series) };
         let p_value = p_values.next().unwrap_or(f64::NAN);
-        judged(series.scale, blocks, enough, p_value, figures, effort, stream)
+        judge_difference(series.scale, blocks, enough, p_value, figures, effort, stream)
     };
     series.iter().zip(&scaled).map(&mut one).collect()
 }
@@ -120,7 +120,7 @@ fn enough(blocks: &[Block]) -> bool {
     }
 }
 
-fn judged(
+fn judge_difference(
     scale: Scale,
     blocks: &[Block],
     enough: bool,
@@ -136,20 +136,20 @@ fn judged(
     let change = difference(blocks);
     let (low, high) = match enough {
         // every figure is resampled alike
-        true => interval::of(blocks, effort.resamples, &mut stream.clone()),
+        true => interval::bootstrap_interval(blocks, effort.resamples, &mut stream.clone()),
         false => (f64::NAN, f64::NAN),
     };
     let noise = noise(blocks);
     let off_zero = low > 0.0 || high < 0.0;
     let different = enough && p_value <= 1.0 - CONFIDENCE && off_zero && change.abs() > noise;
     Compared {
-        before: back(scale, mean(&before)),
-        after: back(scale, mean(&after)),
-        change: on(scale, change),
-        low: on(scale, low),
-        high: on(scale, high),
-        noise: on(scale, noise),
-        detectable: on(
+        before: reported_mean(scale, mean(&before)),
+        after: reported_mean(scale, mean(&after)),
+        change: reported_difference(scale, change),
+        low: reported_difference(scale, low),
+        high: reported_difference(scale, high),
+        noise: reported_difference(scale, noise),
+        detectable: reported_difference(
             scale,
             if enough { detectable(blocks, figures, effort.family) } else { f64::NAN },
         ),
@@ -200,14 +200,14 @@ fn scaled(series: &Series) -> Option<Vec<Block>> {
 }
 
 /// Returns a difference in its reported form: e^d − 1 for logarithms.
-fn on(scale: Scale, difference: f64) -> f64 {
+fn reported_difference(scale: Scale, difference: f64) -> f64 {
     match scale {
         Scale::Ratio => difference.exp_m1(),
         Scale::Points => difference,
     }
 }
 
-fn back(scale: Scale, mean: f64) -> f64 {
+fn reported_mean(scale: Scale, mean: f64) -> f64 {
     match scale {
         Scale::Ratio => mean.exp(),
         Scale::Points => mean,

@@ -15,7 +15,7 @@ mod threshold;
 mod usl;
 
 pub use assemble::curve;
-pub use crumbs::crumbs;
+pub use crumbs::inconclusive_reason;
 pub use failing::{FAILURES_MAX, failing_from, fails_alike};
 pub use kneedle::{Form, kneedle};
 pub use knees::{Level, knee, knee_by_kneedle, levels, power};

@@ -17,7 +17,7 @@ pub struct Doubt {
 
 impl Doubt {
     /// Returns `None` if no call was answered, or lag was not recorded for each.
-    pub fn of(snapshot: &Snapshot) -> Option<Doubt> {
+    pub fn new(snapshot: &Snapshot) -> Option<Doubt> {
         Doubt::between(snapshot.response(), snapshot.without_lag()?)
     }
 
@@ -100,14 +100,14 @@ mod tests {
 
     #[test]
     fn a_punctual_client_leaves_no_doubt() {
-        let doubt = Doubt::of(&snapshot(0, 0)).unwrap();
+        let doubt = Doubt::new(&snapshot(0, 0)).unwrap();
         assert_eq!((doubt.at(0.5), doubt.at(1.0), doubt.of_mean()), Default::default());
         assert!(!doubt.shows(0.99));
     }
 
     #[test]
     fn lateness_is_in_doubt_where_it_is_and_nowhere_else() {
-        let doubt = Doubt::of(&snapshot(5, 30)).unwrap();
+        let doubt = Doubt::new(&snapshot(5, 30)).unwrap();
         assert_eq!(doubt.at(0.5), Nanos::ZERO);
         assert!(!doubt.shows(0.5) && doubt.shows(0.99));
         let off = doubt.at(0.99).0.abs_diff(Nanos::from_millis(30).0);
@@ -120,7 +120,7 @@ mod tests {
         let mut early = snapshot(5, 30);
         early.punctual.clear();
         early.plain.clear();
-        assert!(Doubt::of(&early).is_none());
-        assert!(Doubt::of(&Snapshot::default()).is_none());
+        assert!(Doubt::new(&early).is_none());
+        assert!(Doubt::new(&Snapshot::default()).is_none());
     }
 }

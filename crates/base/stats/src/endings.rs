@@ -23,7 +23,7 @@ pub struct Endings {
 
 impl Endings {
     /// Returns the counts of one interval.
-    pub fn of(snapshot: &Snapshot) -> Endings {
+    pub fn new(snapshot: &Snapshot) -> Endings {
         let mut statuses: Vec<(u16, u64)> = snapshot.status.seen().collect();
         statuses.sort_by_key(|(status, count)| (Reverse(*count), *status));
         let rest = statuses.split_off(statuses.len().min(ENDINGS_STATUSES_MAX));
@@ -79,7 +79,7 @@ mod tests {
     fn answered(statuses: impl Iterator<Item = (u16, u64)>) -> Endings {
         let mut snapshot = Snapshot::default();
         statuses.for_each(|(status, count)| snapshot.status.add_n(status, count));
-        Endings::of(&snapshot)
+        Endings::new(&snapshot)
     }
 
     #[test]

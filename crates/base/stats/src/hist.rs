@@ -228,7 +228,7 @@ pub struct Cumulative(Vec<(Nanos, u64)>);
 
 impl Cumulative {
     /// Sums the counts of values, which are in ascending order.
-    pub fn of(values: impl IntoIterator<Item = (Nanos, u64)>) -> Cumulative {
+    pub fn new(values: impl IntoIterator<Item = (Nanos, u64)>) -> Cumulative {
         let mut sum = 0;
         let counted = values.into_iter().map(|(value, count)| {
             sum += count;

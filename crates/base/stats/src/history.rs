@@ -159,7 +159,7 @@ fn probability(values: &[f64], permutations: usize, stream: &mut Stream) -> f64 
 fn measured(values: &[f64], at: usize, p_value: f64, stream: &mut Stream) -> Change {
     let (before, after) = values.split_at(at);
     let mut sizes: Vec<f64> = (0..RESAMPLES)
-        .map(|_| median(&redrawn(after, stream)) - median(&redrawn(before, stream)))
+        .map(|_| median(&resampled_once(after, stream)) - median(&resampled_once(before, stream)))
         .collect();
     sizes.sort_by(f64::total_cmp);
     let cut = RESAMPLES / 40;
@@ -182,7 +182,7 @@ fn fits(values: &[f64], place: usize, stream: &mut Stream) -> bool {
     [before, after].iter().all(|part| probability(part, PLACE_PERMUTATIONS, stream) > PLACE_LEVEL)
 }
 
-fn redrawn(values: &[f64], stream: &mut Stream) -> Vec<f64> {
+fn resampled_once(values: &[f64], stream: &mut Stream) -> Vec<f64> {
     values.iter().map(|_| values[stream.below(values.len() as u64) as usize]).collect()
 }
 

@@ -99,7 +99,7 @@ pub fn median(values: &[f64]) -> Option<Estimate> {
     if values.iter().any(|value| !value.is_finite()) {
         return None;
     }
-    let ranks = MedianRanks::of(values.len())?;
+    let ranks = MedianRanks::for_runs(values.len())?;
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     Some(Estimate {
@@ -123,7 +123,7 @@ pub struct MedianRanks {
 impl MedianRanks {
     /// Returns the narrowest symmetric pair: the number of values below the median is binomial(n,
     /// 1/2). `None` below six values.
-    pub fn of(n: usize) -> Option<MedianRanks> {
+    pub fn for_runs(n: usize) -> Option<MedianRanks> {
         let below = Binomial::new(0.5, n as u64).ok()?;
         if n == 0 || below.cdf(0) > TAIL {
             return None;

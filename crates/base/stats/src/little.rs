@@ -19,7 +19,7 @@ impl Little {
     /// (in flight at its beginning after a warm-up, followed past its end) belong to only one of
     /// the two sides: the deviation is of the order of service time / window, and grows for short
     /// windows.
-    pub fn of(total: &Snapshot, window: Nanos) -> Option<Little> {
+    pub fn new(total: &Snapshot, window: Nanos) -> Option<Little> {
         if window.is_zero() {
             return None;
         }
@@ -65,7 +65,7 @@ mod tests {
                 }
             }
         }
-        Little::of(&recorder.now, window).unwrap()
+        Little::new(&recorder.now, window).unwrap()
     }
 
     #[test]
@@ -83,6 +83,6 @@ mod tests {
         let wrong = Little { concurrency: 8.0, product: 10.0 };
         assert!((wrong.deviation() - 0.2).abs() < 1e-12);
         assert!(Little { concurrency: 0.0, product: 0.0 }.deviation() < 1e-12);
-        assert_eq!(Little::of(&Snapshot::default(), Nanos::ZERO), None);
+        assert_eq!(Little::new(&Snapshot::default(), Nanos::ZERO), None);
     }
 }

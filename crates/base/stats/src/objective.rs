@@ -152,8 +152,8 @@ impl Objective {
 
     /// Returns the figure, in the unit of [`Objective::bound`], and whether it meets the bound. An
     /// unavailable figure (a quantile of no calls) is NaN, and meets no bound.
-    pub fn met(&self, figures: &Figures) -> (f64, bool) {
-        let figure = figures.of(self.metric);
+    pub fn evaluate(&self, figures: &Figures) -> (f64, bool) {
+        let figure = figures.value(self.metric);
         (figure, self.holds(figure))
     }
 
@@ -508,7 +508,7 @@ impl Figures {
 
     /// Returns the figure as seconds, a share or a rate per second, like [`Objective::bound`]; NaN
     /// without samples.
-    pub fn of(&self, metric: Metric) -> f64 {
+    pub fn value(&self, metric: Metric) -> f64 {
         let per_s = |count: u64| ratio(count as f64, self.window.as_secs_f64());
         match metric {
             Metric::Response(_) | Metric::ResponseMean if self.response.is_empty() => f64::NAN,

@@ -216,7 +216,7 @@ impl Margin {
         }
     }
 
-    fn back(&self, difference: f64) -> f64 {
+    fn reported_difference(&self, difference: f64) -> f64 {
         match self.scale {
             Scale::Ratio => difference.exp_m1(),
             Scale::Points => difference,
@@ -238,17 +238,18 @@ impl Margin {
     }
 
     /// Returns the answer with the underlying figures.
-    pub fn judged(&self, sequence: &Sequence, figures: usize) -> JudgedMargin {
+    pub fn judge_margin(&self, sequence: &Sequence, figures: usize) -> JudgedMargin {
         let answer = self.answer(sequence, figures);
         let [worse, better] = self.direction();
         let bad = sequence.end(worse, ALPHA);
         let good = sequence.end(better, ALPHA / figures.max(1) as f64);
         let estimate = sequence.estimate();
         let (low, high) = if self.rises { (good, bad) } else { (bad, good) };
-        let finite = |end: f64| if end.is_finite() { self.back(end) } else { f64::NAN };
+        let finite =
+            |end: f64| if end.is_finite() { self.reported_difference(end) } else { f64::NAN };
         JudgedMargin {
             answer,
-            change: self.back(estimate),
+            change: self.reported_difference(estimate),
             low: finite(low),
             high: finite(high),
             decidable: finite(bad),

@@ -237,7 +237,7 @@ struct CallTimes {
 
 impl CallTimes {
     #[inline(always)]
-    fn of(sample: &Sample) -> CallTimes {
+    fn new(sample: &Sample) -> CallTimes {
         CallTimes {
             intended: sample.intended,
             admitted: sample.admitted,
@@ -500,6 +500,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
+    /// Creates a recorder without samples.
     /// `window`: first instant of the measured phase, and the instant after which no more calls
     /// become due (`Nanos::NEVER` if only a count ends the run).
     pub fn new(target_count: usize, window: (Nanos, Nanos)) -> Recorder {
@@ -754,7 +755,7 @@ impl Recorder {
             if let Some(class) = sample.class {
                 now.failed_as(class);
             }
-            now.unusual(&CallTimes::of(sample), outcome, issued);
+            now.unusual(&CallTimes::new(sample), outcome, issued);
         }
         if !now.targets.is_empty() {
             self.target(sample, outcome);

@@ -25,7 +25,7 @@ impl Default for Spread {
 }
 
 impl Spread {
-    pub fn of(hist: &Hist) -> Spread {
+    pub fn new(hist: &Hist) -> Spread {
         let mut spread = Spread::default();
         for (value, count) in hist.buckets() {
             spread.add(Spread::class(value), count);
@@ -61,7 +61,7 @@ impl Spread {
     /// Converts it to a block of a run; the times are the upper ends of their classes.
     pub fn block(&self) -> Block {
         let value = |class: usize| Nanos::from_secs_f64(Spread::ends_s(class).1);
-        let times = Cumulative::of(self.iter().map(|(class, count)| (value(class), count)));
+        let times = Cumulative::new(self.iter().map(|(class, count)| (value(class), count)));
         Block { times, ..Block::default() }
     }
 
@@ -103,7 +103,7 @@ mod tests {
     fn a_histogram_loses_no_call() {
         let mut hist = Hist::new();
         (0..5_000).for_each(|n| hist.record(Nanos::from_micros(n * n)));
-        let spread = Spread::of(&hist);
+        let spread = Spread::new(&hist);
         assert_eq!(spread.iter().map(|(_, count)| count).sum::<u64>(), 5_000);
         let mut twice = Spread::from_counts(spread.iter());
         assert_eq!(twice, spread);

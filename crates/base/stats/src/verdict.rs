@@ -7,8 +7,8 @@ mod path;
 
 pub use fleet::{TAINTED_SHARE_MAX, tainted};
 pub use path::{
-    PATH_LATE_MAX, PATH_LATE_MIN, PATH_LATE_SHARE_MAX, PathAnswer, late_both_ways, path_late,
-    path_overload,
+    PATH_LATE_MAX, PATH_LATE_MIN, PATH_LATE_SHARE_MAX, PathAnswer, path_late, path_overload,
+    round_trip_lateness,
 };
 
 use crate::interval::samples_needed;
@@ -235,8 +235,8 @@ pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurem
         }
         Some(first)
     };
-    let lacking = of_each(lacking, "undecided").map(|cause| (State::Invalid, cause));
-    let found = lacking.or_else(|| Some((State::Degraded, of_each(unsure, "likewise")?)));
+    let lacking = of_each(missing_samples_cause, "undecided").map(|cause| (State::Invalid, cause));
+    let found = lacking.or_else(|| Some((State::Degraded, of_each(too_few_calls, "likewise")?)));
     let Some((state, cause)) = found else { return };
     // the objective covers a printed quantile
     verdict.causes.retain(|known| known.id != CauseId::FewSamples);
@@ -253,7 +253,7 @@ pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurem
 }
 
 /// Returns the cause for an objective that is met by fewer calls than its interval needs.
-fn unsure(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
+fn too_few_calls(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
     let unsure = ruling.unsure?;
     Some(Cause {
         id: CauseId::FewSamples,
@@ -275,7 +275,7 @@ fn times(factor: f64, round: fn(f64) -> f64) -> String {
 }
 
 /// Returns the cause for an objective that lacks samples; `None` if lateness leaves it undecided.
-fn lacking(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
+fn missing_samples_cause(objective: &Objective, ruling: &Ruling) -> Option<Cause> {
     let (count, why, advice) = match ruling.undecided? {
         Undecided::Lateness => return None,
         Undecided::Interval { longer } => {
@@ -439,7 +439,7 @@ fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
         Some((objective, ruling)) => Some(undecided(objective, ruling)),
         // lateness cannot change the result of this objective
         None if !of_time.is_empty() => None,
-        None => doubtful(evidence, SLIP_HIGHEST).map(|(text, share)| Cause {
+        None => lateness_doubt(evidence, SLIP_HIGHEST).map(|(text, share)| Cause {
             id: CauseId::Slip,
             figure: share,
             text,
@@ -470,8 +470,8 @@ fn undecided(objective: &Objective, ruling: &Ruling) -> Cause {
 /// Returns the sentence on the printed quantile, up to `highest`, with the largest possible share
 /// of lateness, and that share, if it is above the bound. The p99 counts whether it is printed or
 /// not.
-fn doubtful(evidence: &Evidence<'_>, highest: f64) -> Option<(String, f64)> {
-    let doubt = Doubt::of(&evidence.measurement.total)?;
+fn lateness_doubt(evidence: &Evidence<'_>, highest: f64) -> Option<(String, f64)> {
+    let doubt = Doubt::new(&evidence.measurement.total)?;
     let printed = evidence.quantiles.iter().copied().filter(|q| *q <= highest);
     let late = |q: &f64| doubt.at(*q) > SLIP_MAX && doubt.share(*q) > evidence.doubt_max;
     let late = [0.99].into_iter().chain(printed).filter(late);
@@ -493,7 +493,7 @@ fn doubtful(evidence: &Evidence<'_>, highest: f64) -> Option<(String, f64)> {
 
 /// Reports lateness above the bound that changes no objective's result: DEGRADED.
 fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
-    let (text, figure) = doubtful(evidence, LAG_HIGHEST)?;
+    let (text, figure) = lateness_doubt(evidence, LAG_HIGHEST)?;
     let advice =
         "The objectives are decided nevertheless; the other times are upper bounds.".to_owned();
     Some(Cause { id: CauseId::Lag, figure, text, advice })
@@ -502,11 +502,11 @@ fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
 /// Returns the results that the path's lateness could change.
 fn path_answer(evidence: &Evidence<'_>, path: &PathFacts) -> PathAnswer {
     let measurement = evidence.measurement;
-    let late = late_both_ways(path).as_secs_f64();
+    let late = round_trip_lateness(path).as_secs_f64();
     let explains = |objective: &&Objective| {
         let of_time = matches!(objective.metric, Metric::Response(_) | Metric::ResponseMean);
         let figures = objective.figures(&measurement.total, measurement.rate_span());
-        let (figure, met) = objective.met(&figures);
+        let (figure, met) = objective.evaluate(&figures);
         of_time && !met && figure - late < objective.bound
     };
     let turned = evidence.objectives.iter().find(explains);
@@ -574,7 +574,7 @@ fn all_failed(evidence: &Evidence<'_>) -> Option<Cause> {
     // The most frequent class; of equally frequent ones, the one listed first.
     let worst = total.failures.iter().rev().max_by_key(|(_, count)| **count);
     let mostly = worst.map_or(String::new(), |(class, count)| {
-        format!("; {} × {}", show::count(*count), class.in_short())
+        format!("; {} × {}", show::count(*count), class.short_form())
     });
     Some(Cause {
         id: CauseId::AllFailed,

@@ -72,7 +72,7 @@ impl Memory {
         if let Some(size_class) = size_class(whole)
             && let Some(block) = self.free[size_class]
         {
-            // SAFETY: a list entry is an unused block, written by `give_back`
+            // SAFETY: a list entry is an unused block, written by `release`
             self.free[size_class] = unsafe { block.as_ref().next };
             return block.as_ptr().cast();
         }
@@ -90,7 +90,7 @@ impl Memory {
     /// # Safety
     /// `block` was returned by `take` of the same memory and is no longer used.
     #[inline]
-    unsafe fn give_back(&mut self, block: NonNull<u8>) {
+    unsafe fn release(&mut self, block: NonNull<u8>) {
         // SAFETY: guaranteed by the caller: the header precedes the block, and a block has room for
         // `Free`
         unsafe {
@@ -119,7 +119,7 @@ impl Memory {
             let larger = self.take(size);
             if !larger.is_null() {
                 ptr::copy_nonoverlapping(block.as_ptr(), larger, had.min(size));
-                self.give_back(block);
+                self.release(block);
             }
             larger
         }
@@ -164,7 +164,7 @@ unsafe extern "C" fn malloc(size: usize, user: *mut c_void) -> *mut c_void {
 unsafe extern "C" fn free(block: *mut c_void, user: *mut c_void) {
     if let Some(block) = NonNull::new(block) {
         // SAFETY: the library frees a block it allocated
-        unsafe { memory(user).give_back(block.cast()) }
+        unsafe { memory(user).release(block.cast()) }
     }
 }
 
@@ -259,10 +259,10 @@ mod tests {
         let mut memory = Memory::default();
         let first = memory.take(40);
         // SAFETY: it was just taken
-        unsafe { memory.give_back(NonNull::new(first).expect("memory")) };
+        unsafe { memory.release(NonNull::new(first).expect("memory")) };
         assert_eq!(memory.take(56), first, "both are of 64 bytes with their headers");
         // SAFETY: the same
-        unsafe { memory.give_back(NonNull::new(first).expect("memory")) };
+        unsafe { memory.release(NonNull::new(first).expect("memory")) };
     }
 
     #[test]

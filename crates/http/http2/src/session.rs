@@ -232,7 +232,7 @@ impl Session {
     /// Opens a stream; it becomes the last outstanding one. `cookie`: the value of a Cookie field
     /// in addition to those of the request. Its bytes are appended to `out`, as far as the peer's
     /// windows permit; the rest follows with [`Session::drain`].
-    pub fn ask(&mut self, request: &Request, cookie: Option<&str>, out: &mut Vec<u8>) {
+    pub fn send_request(&mut self, request: &Request, cookie: Option<&str>, out: &mut Vec<u8>) {
         let id = self.submit(request, cookie);
         self.state_mut().asking = true;
         // the new request can usually be sent at once
@@ -312,9 +312,9 @@ impl Session {
         Some(released)
     }
 
-    /// Opens a stream for an extended CONNECT and returns its id; see [`Session::ask`].
+    /// Opens a stream for an extended CONNECT and returns its id; see [`Session::send_request`].
     pub fn open_tunnel(&mut self, request: &Request, out: &mut Vec<u8>) -> i32 {
-        self.ask(request, None, out);
+        self.send_request(request, None, out);
         self.state().streams.back().map_or(0, |stream| stream.id)
     }
 

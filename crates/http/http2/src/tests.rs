@@ -41,9 +41,9 @@ fn feed_all(session: &mut Session, input: &[u8]) -> Vec<String> {
 }
 
 /// Submits a request; returns the output.
-fn ask(session: &mut Session, request: &Request, cookie: Option<&str>) -> Vec<u8> {
+fn send_request(session: &mut Session, request: &Request, cookie: Option<&str>) -> Vec<u8> {
     let mut out = Vec::new();
-    session.ask(request, cookie, &mut out);
+    session.send_request(request, cookie, &mut out);
     out
 }
 
@@ -93,7 +93,7 @@ fn asked(count: usize) -> (Session, Server) {
     let mut session =
         Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
     let mut bytes = sent(&mut session);
-    (0..count).for_each(|_| session.ask(&get(), None, &mut bytes));
+    (0..count).for_each(|_| session.send_request(&get(), None, &mut bytes));
     let mut server = Server::new(100);
     server.feed(&bytes);
     (session, server)
@@ -102,7 +102,7 @@ fn asked(count: usize) -> (Session, Server) {
 #[test]
 fn preface_settings_and_request_leave_in_one_flight() {
     let mut session = Session::new(&SessionSettings::default());
-    let bytes = ask(&mut session, &get(), Some("a=b"));
+    let bytes = send_request(&mut session, &get(), Some("a=b"));
     assert!(bytes.starts_with(PREFACE));
     let mut server = Server::new(7);
     server.feed(&bytes);
@@ -187,9 +187,9 @@ fn fields_longer_than_a_frame_leave_whole() {
     let long = "v".repeat(40_000);
     let message = format!("GET /long HTTP/1.1\r\nHost: h\r\nX-Long: {long}\r\n\r\n");
     // nothing except the call itself holds the request
-    let mut bytes = ask(&mut session, &request(&message), None);
+    let mut bytes = send_request(&mut session, &request(&message), None);
     assert!(bytes.len() > 2 * FRAME_AT_FIRST as usize - 10_000, "{}", bytes.len());
-    bytes.extend(ask(&mut session, &get(), None));
+    bytes.extend(send_request(&mut session, &get(), None));
     let mut server = Server::new(100);
     server.feed(&bytes);
     let requests = server.requests();
@@ -202,14 +202,14 @@ fn fields_longer_than_a_frame_leave_whole() {
 fn a_request_leaves_when_a_stream_is_free() {
     let mut session = Session::new(&SessionSettings::default());
     let mut server = Server::new(1);
-    server.feed(&ask(&mut session, &get(), None));
+    server.feed(&send_request(&mut session, &get(), None));
     feed_all(&mut session, &server.drain());
     server.feed(&sent(&mut session));
     // the stream holds the only reference to the first one's text
     let held = request("GET /held HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert!(ask(&mut session, &held, Some("a=b")).is_empty());
+    assert!(send_request(&mut session, &held, Some("a=b")).is_empty());
     drop(held);
-    assert!(ask(&mut session, &get(), None).is_empty());
+    assert!(send_request(&mut session, &get(), None).is_empty());
     assert!(sent(&mut session).is_empty() && session.take_late().is_none());
     assert_eq!([0, 1, 2].map(|place| session.waits(place)), [false, true, true]);
     server.respond(1, "200", b"");
@@ -234,7 +234,7 @@ fn a_body_is_sent_as_the_window_allows() {
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}",
         "b".repeat(length)
     );
-    let bytes = ask(&mut session, &request(&message), None);
+    let bytes = send_request(&mut session, &request(&message), None);
     let mut server = Server::new(100);
     server.feed(&bytes);
     assert_eq!(server.received(1), 65_535, "the window that the standard begins with");
@@ -252,7 +252,7 @@ fn a_response_before_the_request_is_whole_ends_both() {
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n{}",
         "b".repeat(90_000)
     );
-    let bytes = ask(&mut session, &request(&message), None);
+    let bytes = send_request(&mut session, &request(&message), None);
     let mut server = Server::new(100).with_closed_windows();
     server.feed(&bytes);
     server.respond(1, "413", b"");
@@ -266,8 +266,8 @@ fn fields_beyond_the_bound_reset_the_stream_alone() {
     let mut session =
         Session::new(&SessionSettings { header_list_max: 200, ..SessionSettings::default() });
     let mut server = Server::new(100);
-    server.feed(&ask(&mut session, &get(), None));
-    server.feed(&ask(&mut session, &get(), None));
+    server.feed(&send_request(&mut session, &get(), None));
+    server.feed(&send_request(&mut session, &get(), None));
     server.respond_with(1, "200", &[("x", &"y".repeat(500))], b"");
     server.respond(3, "200", b"");
     let bytes = server.drain();
@@ -310,7 +310,7 @@ fn times_in_an_interim_response_are_not_the_response_s() {
 #[test]
 fn a_server_of_http1_is_named() {
     let mut session = Session::new(&SessionSettings::default());
-    ask(&mut session, &get(), None);
+    send_request(&mut session, &get(), None);
     let why = session.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
     assert!(why.contains("speaks HTTP/1.x"), "{why}");
 }
@@ -420,11 +420,11 @@ fn a_priority_frame_needs_both_sides() {
         assert_eq!(feed_all(&mut session, settings), Vec::<String>::new());
         sent(&mut session);
         let both = prioritises && server_too;
-        let frames = priorities(&ask(&mut session, &urgent, None));
+        let frames = priorities(&send_request(&mut session, &urgent, None));
         let frame = both.then(|| "PRIORITY_UPDATE 1 u=1, i".to_owned());
         assert_eq!(frames, frame.into_iter().chain(["HEADERS 1".to_owned()]).collect::<Vec<_>>());
         // a request without a priority has the standard's default
-        assert_eq!(priorities(&ask(&mut session, &get(), None)), ["HEADERS 3"]);
+        assert_eq!(priorities(&send_request(&mut session, &get(), None)), ["HEADERS 3"]);
     }
 }
 
@@ -449,7 +449,7 @@ fn messages_of_a_paced_request_leave_one_by_one() {
     paced.pace();
     let mut session = Session::new(&SessionSettings::default());
     sent(&mut session);
-    assert_eq!(data_frames(&ask(&mut session, &paced, None)), [(7, false)]);
+    assert_eq!(data_frames(&send_request(&mut session, &paced, None)), [(7, false)]);
     assert!(sent(&mut session).is_empty());
     let mut out = Vec::new();
     let second = session.release(0, &mut out);
@@ -469,7 +469,7 @@ fn an_open_request_grows_until_it_ends() {
     open.keep_open();
     let mut session = Session::new(&SessionSettings::default());
     sent(&mut session);
-    assert!(data_frames(&ask(&mut session, &open, None)).is_empty());
+    assert!(data_frames(&send_request(&mut session, &open, None)).is_empty());
     let mut extend = |bytes: &[u8], ends| {
         let mut out = Vec::new();
         assert!(session.extend(0, bytes, ends, &mut out));
@@ -479,7 +479,7 @@ fn an_open_request_grows_until_it_ends() {
     assert_eq!(extend(b"de", false), [(2, false)]);
     assert_eq!(extend(b"", true), [(0, true)]);
     // without a window from the server, the queue has a limit
-    session.ask(&open, None, &mut Vec::new());
+    session.send_request(&open, None, &mut Vec::new());
     let many = vec![7; 16 << 20];
     assert!(session.extend(1, &many, false, &mut Vec::new()));
     assert!(session.extend(1, b"", false, &mut Vec::new()));
@@ -493,7 +493,7 @@ fn a_response_ends_an_open_request() {
     open.keep_open();
     let mut session = Session::new(&SessionSettings::default());
     sent(&mut session);
-    ask(&mut session, &open, None);
+    send_request(&mut session, &open, None);
     // SETTINGS; HEADERS with :status 200 and END_STREAM on stream 1
     let input = [&[0, 0, 0, 4, 0, 0, 0, 0, 0][..], &[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88]].concat();
     assert_eq!(feed_all(&mut session, &input), ["part 0 \"\" done"]);
@@ -515,7 +515,7 @@ fn released_messages_wait_for_the_window() {
     let mut session = Session::new(&SessionSettings::default());
     sent(&mut session);
     let sum = |bytes: &[u8]| data_frames(bytes).iter().map(|(length, _)| length).sum::<usize>();
-    assert_eq!(sum(&ask(&mut session, &paced, None)), 65_535);
+    assert_eq!(sum(&send_request(&mut session, &paced, None)), 65_535);
     let mut out = Vec::new();
     let released = session.release(0, &mut out);
     assert_eq!(released, Some(ReleasedMessage { held_back: true, last: true }));

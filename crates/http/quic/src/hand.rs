@@ -184,7 +184,7 @@ impl Hand {
             waiting: VecDeque::new(),
             ready: Vec::new(),
             postponed: Vec::new(),
-            shaking: Shaking::of(shake),
+            shaking: Shaking::new(shake),
             early: None,
             spent: None,
             phases: Phases::default(),
@@ -226,7 +226,7 @@ impl Hand {
     fn begin_early(&mut self) {
         self.early = self.session.early_crypto();
         match (&self.early, self.session.transport_parameters()) {
-            (Some(_), Ok(Some(known))) => self.limits = Limits::of(&known),
+            (Some(_), Ok(Some(known))) => self.limits = Limits::new(&known),
             _ => self.report_frame(NO_TICKET, &[]),
         }
     }
@@ -276,7 +276,7 @@ impl Hand {
         self.tries += 1;
         self.heard_at = now;
         let mut resent = false;
-        let speaks = self.speaks();
+        let speaks = self.can_read_frames();
         for level in NumberSpace::ALL {
             let space = &mut self.spaces[level as usize];
             if level == NumberSpace::Data && !speaks {
@@ -603,7 +603,7 @@ impl Hand {
 
     /// Sends frames for which there were no keys before.
     fn send_postponed(&mut self) {
-        if self.speaks() {
+        if self.can_read_frames() {
             for frames in std::mem::take(&mut self.postponed) {
                 self.send(NumberSpace::Data, &frames, true);
             }
@@ -612,7 +612,7 @@ impl Hand {
 
     /// Sends a packet. `kept`: it is retransmitted unless acknowledged.
     fn send(&mut self, level: NumberSpace, frames: &[u8], kept: bool) {
-        if level == NumberSpace::Data && !self.speaks() {
+        if level == NumberSpace::Data && !self.can_read_frames() {
             if kept && self.postponed.len() < POSTPONED_MAX {
                 self.postponed.push(frames.to_vec());
             }

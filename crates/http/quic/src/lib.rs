@@ -269,7 +269,7 @@ impl<I: Io> Quic<I> {
         let now = self.io.now();
         let refused = IoError::Failed(FailureClass::Tls);
         let sessions = self.by_hand.as_ref().ok_or(refused)?;
-        let shake = Shake::of(options.by_hand.as_deref().unwrap_or_default());
+        let shake = Shake::parse(options.by_hand.as_deref().unwrap_or_default());
         let tickets = shake.tickets();
         if shake.is_fresh() {
             sessions.forget(name, tickets);
@@ -659,15 +659,15 @@ impl<I: Io> Io for Quic<I> {
         self.io.close(slot, how);
     }
 
-    fn shut(&mut self, slot: Slot) {
+    fn shutdown_write(&mut self, slot: Slot) {
         if self.link(slot).is_none() {
-            self.io.shut(slot);
+            self.io.shutdown_write(slot);
         }
     }
 
-    fn urgent(&mut self, slot: Slot, byte: u8) {
+    fn send_urgent(&mut self, slot: Slot, byte: u8) {
         if self.link(slot).is_none() {
-            self.io.urgent(slot, byte);
+            self.io.send_urgent(slot, byte);
         }
     }
 
@@ -684,10 +684,10 @@ impl<I: Io> Io for Quic<I> {
         self.link(slot).map_or(0, |link| link.unsent(stream))
     }
 
-    fn why(&mut self, slot: Slot) -> Option<String> {
+    fn failure_text(&mut self, slot: Slot) -> Option<String> {
         match self.link(slot) {
-            Some(link) => link.why(),
-            None => self.io.why(slot),
+            Some(link) => link.failure_text(),
+            None => self.io.failure_text(slot),
         }
     }
 

@@ -490,7 +490,7 @@ impl QuicLink {
                 Event::ConnectionLost { reason } => {
                     let was_established = self.is_established;
                     if self.loss.is_none() {
-                        self.loss = Some(Loss::of(&reason, was_established));
+                        self.loss = Some(Loss::new(&reason, was_established));
                         if let Some(code) = Loss::code_of(&reason) {
                             streams::put_code(self.inbox.pieces(), PieceKind::Close, 0, Some(code));
                         }
@@ -532,7 +532,7 @@ impl QuicLink {
         let fresh = OpenOptions { port: None, ..options.clone() };
         match io.open(slot, &Peer::Udp(self.remote), &fresh) {
             Ok(()) => {
-                migration.made(asked, now);
+                migration.note_change(asked, now);
                 self.unsent = Unsent::default();
                 self.connection.local_address_changed();
             }
@@ -678,7 +678,7 @@ impl QuicLink {
     }
 
     /// Returns why it ended, as text, if the failure class does not state everything.
-    pub(crate) fn why(&self) -> Option<String> {
+    pub(crate) fn failure_text(&self) -> Option<String> {
         self.loss.as_ref().and_then(|loss| loss.why.clone())
     }
 
@@ -705,7 +705,7 @@ impl QuicLink {
             rtt_min: rtt(stats.path.min_rtt),
             rtt_max: smoothed,
         };
-        let why = self.why();
+        let why = self.failure_text();
         let broken = self.loss.as_ref().is_some_and(|loss| loss.class.is_some());
         let moving = self.migration.as_ref();
         let migration = moving.map(|moving| moving.0.facts(broken)).unwrap_or_default();

@@ -26,7 +26,7 @@ const H3_NO_ERROR: u64 = 0x100;
 
 impl Loss {
     /// Creates the loss. `was_established`: whether the handshake was complete.
-    pub(crate) fn of(reason: &ConnectionError, was_established: bool) -> Loss {
+    pub(crate) fn new(reason: &ConnectionError, was_established: bool) -> Loss {
         let lost = |class, why: String| Loss { class: Some(class), why: Some(why) };
         match reason {
             ConnectionError::ApplicationClosed(close) => {
@@ -158,7 +158,7 @@ mod tests {
             let error_code = TransportErrorCode::crypto(alert);
             let reason = reason.as_bytes().into();
             let close = ConnectionClose { error_code, frame_type: None, reason };
-            let loss = Loss::of(&ConnectionError::ConnectionClosed(close), false);
+            let loss = Loss::new(&ConnectionError::ConnectionClosed(close), false);
             (loss.class.expect("no orderly end"), loss.why.unwrap_or_default())
         };
         let tls = |text: &str| (FailureClass::Tls, text.to_owned());
@@ -175,7 +175,7 @@ mod tests {
         let class = |alert, reason: &str| {
             let (code, reason) = (TransportErrorCode::crypto(alert), reason.to_owned());
             let error = TransportError { code, frame: None, reason };
-            Loss::of(&ConnectionError::TransportError(error), false).class
+            Loss::new(&ConnectionError::TransportError(error), false).class
         };
         let table = [
             (42, "invalid peer certificate: BadEncoding", FailureClass::Certificate),

@@ -86,7 +86,7 @@ impl Migration {
     }
 
     /// Records that the local port was changed at `now`, after `asked` challenges of the server.
-    pub(crate) fn made(&mut self, asked: u64, now: Nanos) {
+    pub(crate) fn note_change(&mut self, asked: u64, now: Nanos) {
         self.pending = Some((now, asked));
         self.requests = 0;
         self.set_due(now);
@@ -139,14 +139,14 @@ mod tests {
         migration.opened(4);
         migration.ended(0);
         assert!(migration.is_due(at(110)));
-        migration.made(0, at(110));
+        migration.note_change(0, at(110));
         assert!(!migration.is_due(at(500)), "the server has not asked yet");
         migration.process(0, at(111));
         migration.process(1, at(113));
         assert_eq!(figures(&migration, false), [1, 1, 0, 1, 0, 3_000_000]);
         assert!(migration.is_due(at(500)));
         // a call that is open during two changes is counted once
-        migration.made(1, at(500));
+        migration.note_change(1, at(500));
         assert_eq!(figures(&migration, true)[3..5], [1, 1]);
         migration.ended(4);
         assert_eq!(figures(&migration, true)[3..5], [1, 0]);
@@ -162,7 +162,7 @@ mod tests {
             migration.opened(stream);
         }
         assert!(migration.is_due(now));
-        migration.made(7, now);
+        migration.note_change(7, now);
         migration.process(8, now);
         assert!(!migration.is_due(now));
     }

@@ -118,7 +118,7 @@ impl HandSessions {
         HandSessions { config: Arc::new(full), sound, stale, words }
     }
 
-    fn of(&self, tickets: Tickets) -> Option<&Resuming> {
+    fn for_tickets(&self, tickets: Tickets) -> Option<&Resuming> {
         match tickets {
             Tickets::None => None,
             Tickets::Sound => Some(&self.sound),
@@ -134,7 +134,7 @@ impl HandSessions {
         parameters: Vec<u8>,
         (tickets, alpn): (Tickets, bool),
     ) -> Option<Box<dyn crypto::Session>> {
-        let mut config = self.of(tickets).map_or(&self.config, |one| &one.config).clone();
+        let mut config = self.for_tickets(tickets).map_or(&self.config, |one| &one.config).clone();
         if !alpn {
             Arc::make_mut(&mut config).alpn_protocols.clear();
         }
@@ -146,12 +146,13 @@ impl HandSessions {
     /// Returns whether there is a ticket of this kind for this server that permits early data.
     pub(crate) fn has_ticket(&self, name: &str, tickets: Tickets) -> bool {
         let Some(name) = (self.words.name)(name) else { return false };
-        self.of(tickets).is_some_and(|one| one.tickets.lock().iter().any(|(of, _)| *of == name))
+        self.for_tickets(tickets)
+            .is_some_and(|one| one.tickets.lock().iter().any(|(of, _)| *of == name))
     }
 
     /// Discards this server's tickets of a kind.
     pub(crate) fn forget(&self, name: &str, tickets: Tickets) {
-        if let (Some(name), Some(one)) = ((self.words.name)(name), self.of(tickets)) {
+        if let (Some(name), Some(one)) = ((self.words.name)(name), self.for_tickets(tickets)) {
             one.tickets.lock().retain(|(of, _)| *of != name);
         }
     }
@@ -240,7 +241,7 @@ const WAITING_MAX: usize = 128 << 10;
 
 /// Takes complete messages received after a handshake, and flips one bit of each ticket. The
 /// session itself is not affected: its keys depend on earlier data (section 7.1).
-fn spoiled(waiting: &mut Vec<u8>, came: &[u8]) -> Vec<u8> {
+fn flip_ticket_bits(waiting: &mut Vec<u8>, came: &[u8]) -> Vec<u8> {
     waiting.extend_from_slice(came);
     let mut at = 0;
     while let Some(&[kind, high, mid, low]) = waiting[at..].first_chunk::<MESSAGE_HEAD>() {
@@ -302,8 +303,11 @@ impl crypto::Session for Handshake {
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
         let behind = !self.connection.is_handshaking();
-        let changed =
-            self.spoiled.as_mut().filter(|_| behind).map(|waiting| spoiled(waiting, bytes));
+        let changed = self
+            .spoiled
+            .as_mut()
+            .filter(|_| behind)
+            .map(|waiting| flip_ticket_bits(waiting, bytes));
         let bytes = changed.as_deref().unwrap_or(bytes);
         self.connection.read_hs(bytes).map_err(|error| match self.connection.alert() {
             Some(alert) => TransportError {
@@ -403,7 +407,7 @@ mod tests {
         for size in [1, 5, sent.len()] {
             let mut waiting = Vec::new();
             let out: Vec<u8> =
-                sent.chunks(size).flat_map(|part| spoiled(&mut waiting, part)).collect();
+                sent.chunks(size).flat_map(|part| flip_ticket_bits(&mut waiting, part)).collect();
             assert_eq!(out, expected, "pieces of {size} bytes");
             assert!(waiting.is_empty());
         }

@@ -304,7 +304,7 @@ impl<I: Io> Tunnels<I> {
                     break;
                 }
                 Err(IoError::Failed(class)) => {
-                    result = Err(TrunkFailure::new(class, self.io.why(index)));
+                    result = Err(TrunkFailure::new(class, self.io.failure_text(index)));
                     break;
                 }
             };
@@ -364,12 +364,12 @@ impl<I: Io> Tunnels<I> {
         let unblocked = match trunk.flush(io, index) {
             Ok(unblocked) => unblocked,
             Err(IoError::Failed(class)) if !trunk.is_settled() => {
-                let failure = TrunkFailure::new(class, io.why(index));
+                let failure = TrunkFailure::new(class, io.failure_text(index));
                 return self.fail(index, &failure);
             }
             Err(error) => {
                 // received bytes are read first
-                trunk.unwritable = Some(TrunkFailure::new(class_of(error), io.why(index)));
+                trunk.unwritable = Some(TrunkFailure::new(class_of(error), io.failure_text(index)));
                 return self.unread.push(index);
             }
         };
@@ -390,7 +390,7 @@ impl<I: Io> Tunnels<I> {
     }
 
     /// Sends an upgrade as an extended CONNECT once its head is whole. Returns the accepted bytes.
-    fn ask(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+    fn send_request(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         let Some(tunnel) = self.tunnels.get_mut(slot as usize) else { return Ok(bytes.len()) };
         let before = tunnel.head.len();
         tunnel.head.extend_from_slice(bytes);
@@ -413,7 +413,7 @@ impl<I: Io> Tunnels<I> {
         tunnel.head = Vec::new();
         tunnel.stage = TunnelStage::Open;
         let index = tunnel.trunk;
-        let id = self.trunk(index).map_or(0, |trunk| trunk.ask(&request, slot));
+        let id = self.trunk(index).map_or(0, |trunk| trunk.send_request(&request, slot));
         if let Some(tunnel) = self.tunnel(slot) {
             tunnel.id = id;
         }
@@ -508,7 +508,7 @@ impl<I: Io> Io for Tunnels<I> {
             TunnelStage::Direct => return self.io.write(tunnel.trunk, bytes),
             TunnelStage::Waiting => return Err(IoError::WouldBlock),
             TunnelStage::Admitted | TunnelStage::Open if bytes.is_empty() => return Ok(0),
-            TunnelStage::Admitted => return self.ask(slot, bytes),
+            TunnelStage::Admitted => return self.send_request(slot, bytes),
             TunnelStage::Open => {}
         }
         let index = tunnel.trunk;
@@ -554,9 +554,9 @@ impl<I: Io> Io for Tunnels<I> {
         self.relocate_tunnels();
     }
 
-    fn shut(&mut self, slot: Slot) {
+    fn shutdown_write(&mut self, slot: Slot) {
         if let Some(index) = self.direct(slot) {
-            return self.io.shut(index);
+            return self.io.shutdown_write(index);
         }
         let Some(tunnel) = self.tunnels.get(slot as usize) else { return };
         let index = tunnel.trunk;
@@ -595,9 +595,9 @@ impl<I: Io> Io for Tunnels<I> {
         std::mem::take(&mut self.opened)
     }
 
-    fn why(&mut self, slot: Slot) -> Option<String> {
+    fn failure_text(&mut self, slot: Slot) -> Option<String> {
         match self.direct(slot) {
-            Some(index) => self.io.why(index),
+            Some(index) => self.io.failure_text(index),
             None => self.tunnels.get(slot as usize)?.why.clone(),
         }
     }

@@ -60,7 +60,7 @@ impl Io for Wire {
         self.closed.push(slot);
     }
 
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         Some(self.facts)
@@ -219,7 +219,7 @@ fn a_server_without_the_setting_is_named() {
     io.io.feed(0, &settings(&[]));
     assert_eq!(turn(&mut io), "0rwe");
     assert_eq!(io.write(0, &[]), Err(IoError::Failed(FailureClass::UpgradeRefused)));
-    let why = io.why(0).unwrap();
+    let why = io.failure_text(0).unwrap();
     assert!(why.contains("ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3)"), "{why}");
     assert_eq!(io.io.closed, [0]);
 }
@@ -231,7 +231,7 @@ fn other_servers_are_recognized() {
     io.io.feed(0, b"HTTP/1.1 400 Bad Request\r\n\r\n");
     turn(&mut io);
     assert_eq!(io.write(0, &[]), Err(IoError::Failed(FailureClass::Protocol)));
-    assert!(io.why(0).unwrap().contains("HTTP/1.x"));
+    assert!(io.failure_text(0).unwrap().contains("HTTP/1.x"));
     let mut io = tunnels(100);
     io.io.failed = Some(FailureClass::Refused);
     io.open(0, &peer(), &OpenOptions::default()).unwrap();

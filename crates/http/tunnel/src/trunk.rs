@@ -150,7 +150,7 @@ impl Trunk {
     }
 
     /// Opens the stream of a tunnel and returns its id.
-    pub(crate) fn ask(&mut self, request: &Request, slot: Slot) -> u64 {
+    pub(crate) fn send_request(&mut self, request: &Request, slot: Slot) -> u64 {
         self.admitted = self.admitted.saturating_sub(1);
         let id = self.session.open(request, &mut self.held);
         self.members.push_back(TrunkMember { id, slot: Some(slot), answered: false });

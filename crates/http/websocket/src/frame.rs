@@ -142,7 +142,7 @@ impl HeaderReader {
     #[inline]
     pub fn take(&mut self, input: &mut &[u8]) -> Result<Option<Header>, LengthError> {
         loop {
-            let wanted = self.wanted();
+            let wanted = self.header_len();
             let filled = usize::from(self.filled);
             let count = (wanted - filled).min(input.len());
             self.bytes[filled..filled + count].copy_from_slice(&input[..count]);
@@ -151,7 +151,7 @@ impl HeaderReader {
             if usize::from(self.filled) < wanted {
                 return Ok(None);
             }
-            if self.wanted() == wanted {
+            if self.header_len() == wanted {
                 self.filled = 0;
                 return self.header(wanted).map(Some);
             }
@@ -164,7 +164,7 @@ impl HeaderReader {
     }
 
     /// Returns the number of bytes of the header, as far as they are known.
-    fn wanted(&self) -> usize {
+    fn header_len(&self) -> usize {
         if self.filled < 2 {
             return 2;
         }

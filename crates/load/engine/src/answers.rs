@@ -20,7 +20,7 @@ pub(crate) struct AnswerKeys {
 
 impl AnswerKeys {
     /// Reads the messages of the plan; `None` if answers are matched by their order, or not at all.
-    pub(crate) fn of(plan: &Plan) -> Option<Arc<AnswerKeys>> {
+    pub(crate) fn new(plan: &Plan) -> Option<Arc<AnswerKeys>> {
         let field = plan.grpc.correlate.as_ref().filter(|_| plan.grpc.answers)?;
         let (request, path) = field.places.clone()?;
         let body = plan.request.body.as_deref().unwrap_or_default();
@@ -123,7 +123,7 @@ mod tests {
         plan.grpc.answers = true;
         let places = Some((vec![1], vec![2]));
         plan.grpc.correlate = Some(AnswerField { name: "id".to_owned(), places });
-        AnswerReader::new(AnswerKeys::of(&plan).unwrap())
+        AnswerReader::new(AnswerKeys::new(&plan).unwrap())
     }
 
     fn messages_of(field: u8, values: &[u8]) -> Vec<u8> {

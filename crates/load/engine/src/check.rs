@@ -6,7 +6,7 @@ pub(crate) mod judge;
 pub(crate) mod prepare;
 mod talk;
 
-use crate::exchange::{Caller, Heard, Outgoing, Trouble};
+use crate::exchange::{Caller, ExchangeError, ExchangeOutcome, Outgoing};
 use judge::{Answered, ResponseParts};
 use plan::check::{
     Action, Ask, CheckPlan, CheckResult, Content, Difference, Entries, Group, State, Step,
@@ -131,7 +131,7 @@ impl Runner<'_> {
             line: step.line,
             state: State::Skipped(why.to_owned()),
             took: Nanos::ZERO,
-            asked: asked(self.plan, &step.action),
+            asked: describe_request(self.plan, &step.action),
             status: None,
             members: Vec::new(),
         }
@@ -163,9 +163,9 @@ impl Runner<'_> {
         StepResult {
             name: step.name.clone(),
             line: step.line,
-            state: State::of(round.difference),
+            state: State::new(round.difference),
             took: self.world.now() - start,
-            asked: asked(self.plan, &step.action),
+            asked: describe_request(self.plan, &step.action),
             status: round.status,
             members: round.members,
         }
@@ -192,24 +192,24 @@ impl Runner<'_> {
             Some((_, heard)) if self.unmet(ask, &heard) => {
                 let trouble = heard.result.err();
                 self.unreachable =
-                    Some(trouble.as_ref().map(Trouble::with_common_fix).unwrap_or_default());
+                    Some(trouble.as_ref().map(ExchangeError::with_common_fix).unwrap_or_default());
                 let text = trouble.map(|trouble| trouble.text).unwrap_or_default();
                 Round::plain(Some(Difference::new("connection", "one", text)))
             }
-            Some((sent, heard)) => self.weigh(ask, &sent, &heard),
+            Some((sent, heard)) => self.evaluate(ask, &sent, &heard),
             None => Round::plain(None),
         }
     }
 
     /// Returns whether the step expects a response, but no server has been reached so far.
-    fn unmet(&mut self, ask: &Ask, heard: &Heard) -> bool {
+    fn unmet(&mut self, ask: &Ask, heard: &ExchangeOutcome) -> bool {
         self.met |= heard.connected;
         let silent = !self.met && heard.result.is_err();
         silent && ask.expect.outcome == plan::check::Wanted::Response
     }
 
     /// Sends the requests at the same moment; requests that cannot be sent are returned as errors.
-    fn exchange(&mut self, asks: &[&Ask]) -> Vec<(Option<Outgoing>, Heard)> {
+    fn exchange(&mut self, asks: &[&Ask]) -> Vec<(Option<Outgoing>, ExchangeOutcome)> {
         let prepared: Vec<Result<Outgoing, String>> = asks
             .iter()
             .map(|ask| {
@@ -230,12 +230,12 @@ impl Runner<'_> {
     }
 
     /// Compares a response with the expectations; keeps cookies and captured values.
-    fn weigh(&mut self, ask: &Ask, sent: &Option<Outgoing>, heard: &Heard) -> Round {
+    fn evaluate(&mut self, ask: &Ask, sent: &Option<Outgoing>, heard: &ExchangeOutcome) -> Round {
         let status = heard.result.as_ref().ok().map(|reply| reply.facts.status);
         let Some(sent) = sent else {
             let why = heard.result.as_ref().err().map(|trouble| trouble.text.clone());
             let difference =
-                Difference::new("request", "one that can be made", why.unwrap_or_default());
+                Difference::new("request", "a complete request", why.unwrap_or_default());
             return Round { difference: Some(difference), status, members: Vec::new() };
         };
         if let (Ok(reply), Some(jar)) = (&heard.result, &ask.jar) {
@@ -251,7 +251,7 @@ impl Runner<'_> {
                 // there is no seed: the first of several values is taken
                 match capture::capture(
                     wanted,
-                    &ResponseParts::of(reply),
+                    &ResponseParts::new(reply),
                     &self.captured,
                     &mut |_| 0,
                 ) {
@@ -277,11 +277,11 @@ impl Runner<'_> {
         }
         let mut members = Vec::new();
         for ((name, ask), (sent, heard)) in group.members.iter().zip(&heard) {
-            let round = self.weigh(ask, sent, heard);
+            let round = self.evaluate(ask, sent, heard);
             members.push(StepResult {
                 name: name.clone(),
                 line,
-                state: State::of(round.difference),
+                state: State::new(round.difference),
                 took: heard.took,
                 asked: request_label(self.plan, ask),
                 status: round.status,
@@ -314,14 +314,14 @@ impl Runner<'_> {
             Ok(bytes) => {
                 judge::content("content", wanted, &bytes, bytes.len() as u64, &self.captured)
             }
-            Err(why) => Some(Difference::new("file", "one that can be read", why)),
+            Err(why) => Some(Difference::new("file", "a readable file", why)),
         }
     }
 
     fn look_at_folder(&mut self, path: &str, wanted: &Entries) -> Option<Difference> {
         match self.world.list_folder(path) {
             Ok(names) => judge::entries(wanted, &names),
-            Err(why) => Some(Difference::new("folder", "one that can be read", why)),
+            Err(why) => Some(Difference::new("folder", "a readable folder", why)),
         }
     }
 }
@@ -332,12 +332,12 @@ impl Round {
     }
 }
 
-fn silence(text: String) -> Heard {
-    Heard::nothing(Trouble::new(FailureClass::WorkloadEnd, text))
+fn silence(text: String) -> ExchangeOutcome {
+    ExchangeOutcome::nothing(ExchangeError::new(FailureClass::WorkloadEnd, text))
 }
 
 /// Describes a step's request and its destination.
-fn asked(plan: &CheckPlan, action: &Action) -> String {
+fn describe_request(plan: &CheckPlan, action: &Action) -> String {
     match action {
         Action::Ask(ask) => request_label(plan, ask),
         Action::Together(_) => String::new(),

@@ -25,7 +25,7 @@ pub(crate) struct Lifetimes {
 
 impl Lifetimes {
     /// Creates the lifetimes of worker `worker`, or `None` if WebSockets have no limit.
-    pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Lifetimes> {
+    pub(crate) fn new(plan: &Plan, worker: u32) -> Option<Lifetimes> {
         let span = plan.websocket.live.filter(|_| plan.is_websocket())?;
         let lengths = Seed(plan.seed).stream(Purpose::Sockets, (1 << 62) - u64::from(worker));
         Some(Lifetimes { span, lengths, timers: SlotTimers::default() })
@@ -64,7 +64,7 @@ pub(crate) struct Storm {
 
 impl Storm {
     /// Creates the storm of the plan, or `None` if the plan has no storm.
-    pub(crate) fn of(plan: &Plan, measure_from: Nanos) -> Option<Storm> {
+    pub(crate) fn new(plan: &Plan, measure_from: Nanos) -> Option<Storm> {
         let after = plan.websocket.storm.filter(|_| plan.is_websocket())?;
         Some(Storm {
             at: measure_from + after,
@@ -157,7 +157,7 @@ mod tests {
     fn storm() -> Storm {
         let mut plan = Plan::for_url("ws://h/".parse().unwrap());
         plan.websocket.storm = Some(Nanos::SECOND);
-        Storm::of(&plan, Nanos::SECOND).unwrap()
+        Storm::new(&plan, Nanos::SECOND).unwrap()
     }
 
     #[test]

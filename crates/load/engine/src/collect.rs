@@ -210,8 +210,8 @@ impl Collector {
             p99: response.quantile(0.99),
             max: response.max(),
             mean: response.mean(),
-            spread: Spread::of(&response),
-            endings: Some(Endings::of(snapshot)),
+            spread: Spread::new(&response),
+            endings: Some(Endings::new(snapshot)),
             streams: snapshot.streams.interval(),
             messages: snapshot.messages.interval(),
             slip_p99: snapshot.slip.quantile(0.99),
@@ -237,7 +237,7 @@ impl Collector {
             return;
         }
         let figures = objective.figures(&pending.snapshot, pending.span);
-        if objective.met(&figures).1 {
+        if objective.evaluate(&figures).1 {
             self.held += pending.span;
             // rows are late by the loop's lag, never early: tolerate a tenth of a row
             if self.held + Nanos(pending.span.0 / 10) >= *hold && self.aborted.is_none() {
@@ -274,9 +274,9 @@ impl Collector {
     }
 
     /// Records the plan's intention for each of several loads.
-    fn intend_each(&mut self, end: Nanos) {
+    fn record_intentions(&mut self, end: Nanos) {
         let lanes = self.setup.per_scenario().unwrap_or_default();
-        let wanted = lanes.iter().map(|lane| Some(Intention::of(lane)?.until(end).0));
+        let wanted = lanes.iter().map(|lane| Some(Intention::new(lane)?.until(end).0));
         for (tally, wanted) in self.total.scenarios.iter_mut().zip(wanted) {
             tally.intended = wanted;
         }
@@ -295,9 +295,9 @@ impl Collector {
         let end = if counted { self.last_done.min(until) } else { until };
         let window = end - from;
         let intended = if self.setup.plan.scenarios.is_empty() {
-            Intention::of(&self.setup).map(|wanted| wanted.until(end))
+            Intention::new(&self.setup).map(|wanted| wanted.until(end))
         } else {
-            self.intend_each(end);
+            self.record_intentions(end);
             None
         };
         // peaks of the workers within an interval are added; the sum is exact if they coincide
@@ -329,7 +329,7 @@ pub struct Owed {
 
 impl Owed {
     /// Returns `None` for a closed loop, whose arrivals depend on the responses.
-    pub fn of(setup: &Arc<Setup>) -> Option<Owed> {
+    pub fn new(setup: &Arc<Setup>) -> Option<Owed> {
         let of = |setup: &Arc<Setup>| {
             let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
             let schedule = Schedule::new(&arrival_spec(setup, arrivals), setup.seed, setup.start);
@@ -370,7 +370,7 @@ pub struct Intention {
 
 impl Intention {
     /// Returns `None` for a closed loop, whose plan has no rate.
-    pub fn of(setup: &Setup) -> Option<Intention> {
+    pub fn new(setup: &Setup) -> Option<Intention> {
         let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
         let spec = arrival_spec(setup, arrivals);
         let schedule = Schedule::new(&spec, setup.seed, setup.start);

@@ -31,8 +31,8 @@ mod tests {
 
     #[test]
     fn errors_are_read_from_bodies_and_from_ends_of_streams() {
-        let unary = BodyForm::of(Variant::Connect, "application/proto");
-        let stream = BodyForm::of(Variant::Connect, CONNECT_STREAM);
+        let unary = BodyForm::new(Variant::Connect, "application/proto");
+        let stream = BodyForm::new(Variant::Connect, CONNECT_STREAM);
         let of = |http, end: &str, form| {
             let status = status(http, end.as_bytes(), form);
             (status.code, status.message, status.sent)

@@ -13,7 +13,7 @@ mod sockets;
 use crate::call::{Call, NO_USER};
 use crate::speaker::websocket::RestingSocket;
 use crate::speaker::{
-    EndpointKind, Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker,
+    EndpointKind, Event, Fault, Processed, Protocol, ProtocolFacts, ReadCaches, Request, Speaker,
 };
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
@@ -382,10 +382,10 @@ impl Conn {
 impl Work {
     /// Writes a call's request; returns its bytes.
     #[inline(always)]
-    pub(crate) fn ask(&mut self, request: &Request<'_>) -> u64 {
+    pub(crate) fn send_request(&mut self, request: &Request<'_>) -> u64 {
         let out = self.transport.plaintext();
         let before = out.len();
-        self.speaker.ask(request, out);
+        self.speaker.send_request(request, out);
         (out.len() - before) as u64
     }
 
@@ -576,7 +576,7 @@ impl Conn {
     }
 
     /// Returns whether the peer has closed and nothing is outstanding.
-    pub(crate) fn is_left(&self) -> bool {
+    pub(crate) fn is_abandoned_by_peer(&self) -> bool {
         self.is_open() && self.work.as_ref().is_some_and(|work| work.speaker.is_over())
     }
 
@@ -655,7 +655,7 @@ impl Conn {
     /// Notes that bytes were received. Returns the establishment state, and whether the bytes are
     /// encrypted.
     #[inline]
-    pub(crate) fn touch(&mut self, now: Nanos) -> (ConnState, bool) {
+    pub(crate) fn note_received(&mut self, now: Nanos) -> (ConnState, bool) {
         let Some(work) = &mut self.work else { return (self.state, false) };
         work.progress = now;
         (self.state, work.transport.is_encrypted())
@@ -685,11 +685,11 @@ impl Conn {
     }
 
     /// Processes the plaintext of one event; the first byte of the call's response is timestamped.
-    pub(crate) fn process(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
+    pub(crate) fn process(&mut self, input: &[u8], now: Nanos) -> Result<Processed, Fault> {
         let Some(work) = &mut self.work else { return Err(Fault::Unasked) };
         let out = work.transport.plaintext();
         let heard = work.speaker.process(input, now, out);
-        if let Ok(Heard { event: Event::Response { call, .. }, .. }) = &heard
+        if let Ok(Processed { event: Event::Response { call, .. }, .. }) = &heard
             && let Some(call) = work.calls.get_mut(*call)
             && call.first_byte.is_zero()
         {

@@ -2,7 +2,7 @@
 //! start's own scheme, host and port are requested; everything is bounded, and omitted addresses
 //! are counted. The world is a trait, as it is for checks.
 
-use crate::exchange::{Caller, Heard, Message, Outgoing, Reply};
+use crate::exchange::{Caller, ExchangeOutcome, Message, Outgoing, Reply};
 use protocol::http1::fields;
 use protocol::http1::request::{RequestError, RequestHead, Target, Version};
 use sample::FailureClass;
@@ -136,7 +136,7 @@ impl Walk<'_> {
         }
     }
 
-    fn take(&mut self, place: Place, heard: Heard) {
+    fn take(&mut self, place: Place, heard: ExchangeOutcome) {
         self.found.asked += 1;
         self.met |= heard.connected;
         let reply = match heard.result {
@@ -149,7 +149,7 @@ impl Walk<'_> {
             }
         };
         match reply.facts.status {
-            200..=299 => self.good(place, &reply),
+            200..=299 => self.note_links(place, &reply),
             300..=399 => match location(&place.url, &reply) {
                 Some(url) => self.note(url, place.depth, &place.url),
                 None => self.broken(place, format!("{} without a target", reply.facts.status)),
@@ -158,7 +158,7 @@ impl Walk<'_> {
         }
     }
 
-    fn good(&mut self, place: Place, reply: &Reply) {
+    fn note_links(&mut self, place: Place, reply: &Reply) {
         if is_html(&reply.head) {
             for link in links(&reply.body, &place.url) {
                 match link.usage {

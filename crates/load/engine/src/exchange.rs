@@ -51,7 +51,7 @@ pub struct Outgoing {
 pub trait Caller {
     /// Makes a connection for each request, then sends all at the same moment; returns the
     /// responses in request order.
-    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard>;
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<ExchangeOutcome>;
 
     /// Returns whether the exchange must end now because the user interrupted it.
     fn interrupted(&self) -> bool;
@@ -69,7 +69,7 @@ pub struct Reply {
 
 /// Reason why there is no complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ExchangeError {
     pub class: FailureClass,
     pub text: String,
     /// A hint on how to fix it.
@@ -79,9 +79,9 @@ pub struct Trouble {
 /// Most servers under test have self-signed certificates.
 const TRUST: &str = "Trust its issuer with --ca FILE, or accept any certificate with --insecure.";
 
-impl Trouble {
-    pub fn new(class: FailureClass, text: String) -> Trouble {
-        Trouble { class, text, fix_text: None }
+impl ExchangeError {
+    pub fn new(class: FailureClass, text: String) -> ExchangeError {
+        ExchangeError { class, text, fix_text: None }
     }
 
     /// Returns the error text with a hint.
@@ -98,30 +98,30 @@ impl Trouble {
     pub fn with_common_fix(&self) -> String {
         let of_tls = matches!(self.class, FailureClass::Tls | FailureClass::Certificate);
         let fix_text = self.fix_text.filter(|_| !of_tls);
-        Trouble { fix_text, ..self.clone() }.with_fix()
+        ExchangeError { fix_text, ..self.clone() }.with_fix()
     }
 }
 
-impl From<TlsError> for Trouble {
-    fn from(TlsError { class, text, fix_text }: TlsError) -> Trouble {
-        Trouble { class, text, fix_text }
+impl From<TlsError> for ExchangeError {
+    fn from(TlsError { class, text, fix_text }: TlsError) -> ExchangeError {
+        ExchangeError { class, text, fix_text }
     }
 }
 
 /// Result of a request.
 #[derive(Clone, Debug)]
-pub struct Heard {
-    pub result: Result<Reply, Trouble>,
+pub struct ExchangeOutcome {
+    pub result: Result<Reply, ExchangeError>,
     /// A connection (with TLS if used) was established.
     pub connected: bool,
     /// Time from sending the requests to the end; zero if they were never sent.
     pub took: Nanos,
 }
 
-impl Heard {
+impl ExchangeOutcome {
     /// Returns the result of a request without an established connection.
-    pub fn nothing(trouble: Trouble) -> Heard {
-        Heard { result: Err(trouble), connected: false, took: Nanos::ZERO }
+    pub fn nothing(trouble: ExchangeError) -> ExchangeOutcome {
+        ExchangeOutcome { result: Err(trouble), connected: false, took: Nanos::ZERO }
     }
 }
 
@@ -202,7 +202,7 @@ struct Line {
     answered: bool,
     /// True if our side closed the connection before the others finished.
     parted: bool,
-    heard: Option<(Result<Reply, Trouble>, Nanos)>,
+    heard: Option<(Result<Reply, ExchangeError>, Nanos)>,
 }
 
 /// Requests that are sent together, as a state machine: [`Exchange::turn`] and
@@ -241,10 +241,10 @@ impl<'t> Exchange<'t> {
     }
 
     /// Replaces the settings that differ from those of a check.
-    pub fn under(mut self, terms: Terms) -> Exchange<'t> {
+    pub fn with_terms(mut self, terms: Terms) -> Exchange<'t> {
         for line in &mut self.lines {
             line.limits = terms.limits;
-            line.voice = Voice::of(&line.request.message, terms.limits.head_max);
+            line.voice = Voice::new(&line.request.message, terms.limits.head_max);
         }
         self.terms = terms;
         self
@@ -316,16 +316,16 @@ impl<'t> Exchange<'t> {
     }
 
     /// Returns the responses, in request order.
-    pub fn finish(self) -> Vec<Heard> {
+    pub fn finish(self) -> Vec<ExchangeOutcome> {
         let start = self.released;
         let heard = |line: Line| {
             let silent = || {
-                let why = Trouble::new(FailureClass::OtherIo, "not begun".to_owned());
+                let why = ExchangeError::new(FailureClass::OtherIo, "not begun".to_owned());
                 (Err(why), Nanos::ZERO)
             };
             let (result, at) = line.heard.unwrap_or_else(silent);
             let took = start.map_or(Nanos::ZERO, |start| at - start);
-            Heard { result, connected: line.connected, took }
+            ExchangeOutcome { result, connected: line.connected, took }
         };
         self.lines.into_iter().map(heard).collect()
     }
@@ -388,7 +388,7 @@ impl<'t> Exchange<'t> {
             line.stage = Stage::Asked;
             line.patience = line.limits.begin(io.now());
             let mut bytes = Vec::new();
-            line.voice.ask(&mut line.request.message, &mut bytes);
+            line.voice.send_request(&mut line.request.message, &mut bytes);
             line.send(&bytes);
         }
         for slot in 0..self.lines.len() {
@@ -424,8 +424,8 @@ impl<'t> Exchange<'t> {
             Some(bytes) => {
                 let mut connect = Message::Http1 { bytes, asked: Asked::Connect };
                 line.proxy
-                    .insert(Voice::of(&connect, line.limits.head_max))
-                    .ask(&mut connect, &mut line.out);
+                    .insert(Voice::new(&connect, line.limits.head_max))
+                    .send_request(&mut connect, &mut line.out);
                 line.stage = Stage::Tunnel;
                 self.move_on(io, slot);
             }
@@ -443,9 +443,9 @@ impl<'t> Exchange<'t> {
         };
         let over_http2 = matches!(line.request.message, Message::Http2 { .. });
         let factory = if over_http2 { &mut self.tls_http2 } else { &mut self.tls };
-        let none = || Trouble::new(FailureClass::Tls, "TLS is not set up".to_owned());
+        let none = || ExchangeError::new(FailureClass::Tls, "TLS is not set up".to_owned());
         let session = match factory {
-            Some(factory) => factory.session(&name).map_err(Trouble::from),
+            Some(factory) => factory.session(&name).map_err(ExchangeError::from),
             None => Err(none()),
         };
         match session {
@@ -467,7 +467,7 @@ impl<'t> Exchange<'t> {
         let Some(line) = self.lines.get_mut(slot) else { return };
         match line.stage {
             Stage::Connecting => {
-                let written = match line.shake(io, slot) {
+                let written = match line.read_handshake(io, slot) {
                     Ok(()) => io.write(slot as Slot, &[]),
                     Err(error) => Err(error),
                 };
@@ -494,7 +494,7 @@ impl<'t> Exchange<'t> {
         // the system's error does not state our own limit
         let why = match class {
             FailureClass::ConnectTimeout => None,
-            _ => io.why(slot as Slot),
+            _ => io.failure_text(slot as Slot),
         };
         io.close(slot as Slot, Close::Orderly);
         let line = &mut self.lines[slot];
@@ -513,7 +513,7 @@ impl<'t> Exchange<'t> {
 impl Line {
     fn new(request: Request) -> Line {
         Line {
-            voice: Voice::of(&request.message, ResponseLimits::default().head_max),
+            voice: Voice::new(&request.message, ResponseLimits::default().head_max),
             request,
             stage: Stage::Connecting,
             peer: 0,
@@ -565,7 +565,7 @@ impl Line {
     }
 
     fn fail(&mut self, class: FailureClass, text: String, now: Nanos) {
-        self.end_with(Trouble::new(class, text), now);
+        self.end_with(ExchangeError::new(class, text), now);
     }
 
     /// Like [`Line::fail`], for a peer that may not support the protocol.
@@ -579,10 +579,10 @@ impl Line {
                 | FailureClass::Protocol
         );
         let fix_text = self.request.message.unconnected_fix().filter(|_| unmet);
-        self.end_with(Trouble { class, text, fix_text }, now);
+        self.end_with(ExchangeError { class, text, fix_text }, now);
     }
 
-    fn end_with(&mut self, trouble: Trouble, now: Nanos) {
+    fn end_with(&mut self, trouble: ExchangeError, now: Nanos) {
         if self.heard.is_none() {
             self.heard = Some((Err(trouble), now));
         }
@@ -619,7 +619,7 @@ impl Line {
 
     /// Reads QUIC's handshake datagrams before the connection is established; data that the server
     /// sends after its handshake may arrive with them.
-    fn shake(&mut self, io: &mut impl Io, slot: usize) -> Result<(), IoError> {
+    fn read_handshake(&mut self, io: &mut impl Io, slot: usize) -> Result<(), IoError> {
         if !self.request.message.is_http3() {
             return Ok(());
         }
@@ -820,5 +820,5 @@ const CUT: &str = "the connection was closed without TLS's close_notify, so that
 
 /// Returns the description of a failed connection.
 fn words(io: &mut impl Io, slot: usize, class: FailureClass) -> String {
-    io.why(slot as Slot).unwrap_or_else(|| class.explain().to_owned())
+    io.failure_text(slot as Slot).unwrap_or_else(|| class.explain().to_owned())
 }

@@ -137,7 +137,7 @@ pub(crate) struct FanOut {
 
 impl FanOut {
     /// Creates the rooms of worker `worker`, or `None` if the plan has no rooms.
-    pub(crate) fn of(setup: &Setup, worker: u32) -> Option<FanOut> {
+    pub(crate) fn new(setup: &Setup, worker: u32) -> Option<FanOut> {
         let rooms = setup.plan.websocket.rooms.filter(|_| setup.plan.is_websocket())?;
         let part = setup.part(worker);
         let count = part.count_of(u64::from(rooms));

@@ -118,7 +118,7 @@ impl Feedback {
             people,
             again: VecDeque::new(),
             one_by_one: one_by_one(setup),
-            population: Population::of(setup),
+            population: Population::new(setup),
             script: None,
             guided: None,
             attended: false,
@@ -131,7 +131,7 @@ impl Feedback {
     }
 
     /// Lets `script` make the requests from now on.
-    pub(crate) fn attend_by_script(&mut self, script: Box<dyn Script>) {
+    pub(crate) fn use_script(&mut self, script: Box<dyn Script>) {
         let mut scripted = Box::new(Scripted::new(script));
         if scripted.makes_pauses() && matches!(self.source, Source::Closed { .. }) {
             self.people.postpone(|_| scripted.pause());
@@ -396,7 +396,7 @@ impl Feedback {
     fn step(&self, user: u32) -> (u32, Nanos) {
         let person = &self.people.users[user as usize];
         if let Some(step) = self.setup.script(person.id, person.turns) {
-            let lead = step.first && self.source.leads();
+            let lead = step.first && self.source.sends_first_alone();
             let room = self.source.parallel().saturating_sub(person.outstanding);
             return (if lead { 1 } else { step.rest.min(room) }, step.pause);
         }
@@ -415,14 +415,14 @@ impl Feedback {
             // follows at once
             return (((group - into) as u32).min(person.left), Nanos::ZERO);
         }
-        let count = if self.source.leads() { 1 } else { group as u32 };
+        let count = if self.source.sends_first_alone() { 1 } else { group as u32 };
         (count.min(person.left), think())
     }
 
     /// Handles the end of a user's call whose next call is due at once. Returns false if it did
     /// nothing; then [`Feedback::follow`] decides.
     #[inline(always)]
-    pub(crate) fn goes_on(&mut self, ended: &EndedCall) -> bool {
+    pub(crate) fn continues(&mut self, ended: &EndedCall) -> bool {
         let simply = self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded;
         if simply {
             let person = &mut self.people.users[ended.user as usize];
@@ -840,7 +840,7 @@ impl Feedback {
     }
 
     /// Returns the request of a call that has ended to the guide.
-    pub(crate) fn give_back(&mut self, template: Box<Template>) {
+    pub(crate) fn recycle(&mut self, template: Box<Template>) {
         if let Some(guided) = &mut self.guided {
             guided.take_back(template);
         }

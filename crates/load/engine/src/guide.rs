@@ -224,7 +224,7 @@ impl Guided {
     /// Notifies the guide of the end of a user's call.
     pub(crate) fn report(&mut self, sample: &Sample, outcome: Outcome, lane: u32) -> Option<Note> {
         let came = CallEnd { sample, outcome, head: &self.head, body: &self.body, lane };
-        let note = sample.user.and_then(|user| self.guide.ended(user, &came));
+        let note = sample.user.and_then(|user| self.guide.note_call_end(user, &came));
         self.head.clear();
         self.body.clear();
         note

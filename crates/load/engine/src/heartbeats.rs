@@ -20,12 +20,12 @@ pub(crate) struct Timed {
 
 impl Timed {
     /// Creates the timers; `None` if the plan needs none.
-    pub(crate) fn of(setup: &Setup, worker: u32) -> Option<Box<Timed>> {
+    pub(crate) fn new(setup: &Setup, worker: u32) -> Option<Box<Timed>> {
         let plan = &setup.plan;
-        let heartbeats = Heartbeats::of(plan, worker);
+        let heartbeats = Heartbeats::new(plan, worker);
         let pacer = plan.grpc.message_rate.map(Pacer::new);
-        let lifetimes = Lifetimes::of(plan, worker);
-        let storm = Storm::of(plan, setup.measure_from());
+        let lifetimes = Lifetimes::new(plan, worker);
+        let storm = Storm::new(plan, setup.measure_from());
         let churns = lifetimes.is_some() || storm.is_some();
         let any = heartbeats.is_some() || pacer.is_some() || churns;
         any.then(|| Box::new(Timed { heartbeats, pacer, lifetimes, storm }))
@@ -63,7 +63,7 @@ pub(crate) struct Heartbeats {
 impl Heartbeats {
     /// Creates the heartbeats of worker `worker`, or `None` if the plan has none, or its calls are
     /// pings.
-    pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Heartbeats> {
+    pub(crate) fn new(plan: &Plan, worker: u32) -> Option<Heartbeats> {
         let keepalive = plan.grpc.keepalive.filter(|_| plan.has_grpc());
         let sockets = plan.websocket.ping.filter(|_| plan.speaks_websocket());
         let interval = keepalive.or(sockets.filter(|_| !plan.holds_websockets()))?;

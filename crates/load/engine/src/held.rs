@@ -210,12 +210,12 @@ impl<I: Io> Io for WithHeldConnections<I> {
         self.io.close(slot + self.count, how);
     }
 
-    fn shut(&mut self, slot: Slot) {
-        self.io.shut(slot + self.count);
+    fn shutdown_write(&mut self, slot: Slot) {
+        self.io.shutdown_write(slot + self.count);
     }
 
-    fn urgent(&mut self, slot: Slot, byte: u8) {
-        self.io.urgent(slot + self.count, byte);
+    fn send_urgent(&mut self, slot: Slot, byte: u8) {
+        self.io.send_urgent(slot + self.count, byte);
     }
 
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
@@ -226,8 +226,8 @@ impl<I: Io> Io for WithHeldConnections<I> {
         self.io.quic(slot + self.count)
     }
 
-    fn why(&mut self, slot: Slot) -> Option<String> {
-        self.io.why(slot + self.count)
+    fn failure_text(&mut self, slot: Slot) -> Option<String> {
+        self.io.failure_text(slot + self.count)
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {

@@ -528,7 +528,7 @@ impl Journal {
 
     /// Passes on collected records if there are many, or an urgent one.
     #[inline]
-    pub(crate) fn hand_over(&mut self, link: &mut dyn Link) {
+    pub(crate) fn pass_records(&mut self, link: &mut dyn Link) {
         if self.log.len() >= LOG_BATCH || self.log_urgent {
             self.log_urgent = false;
             link.log(&mut self.log);

@@ -73,20 +73,20 @@ impl Travel {
         let steps: Vec<StepCard> = wanted
             .steps()
             .into_iter()
-            .map(|step| StepCard::of(plan, step, &wanted.feeders, codecs, &mut shared))
+            .map(|step| StepCard::new(plan, step, &wanted.feeders, codecs, &mut shared))
             .collect();
         let mut blocks = Vec::new();
         let journeys = wanted
             .journeys
             .iter()
-            .map(|journey| JourneyCard::of(journey, wanted.feeders_of(journey), &mut blocks));
+            .map(|journey| JourneyCard::new(journey, wanted.feeders_of(journey), &mut blocks));
         let journeys: Vec<JourneyCard> = journeys.collect();
         let mut sum = 0.0;
         let sums = wanted.journeys.iter().map(|journey| {
             sum += journey.weight;
             sum
         });
-        let mut masker = Masker::of(plan);
+        let mut masker = Masker::new(plan);
         given.values().for_each(|value| masker.add_value(value));
         let mut values = wanted.vars.clone();
         values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));

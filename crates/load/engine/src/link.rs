@@ -27,7 +27,7 @@ pub trait Link {
     fn log(&mut self, calls: &mut Vec<CallRecord>);
 
     /// Reports that the script failed with this text; this worker is done.
-    fn broken(&mut self, text: String);
+    fn report_script_failure(&mut self, text: String);
 
     /// Returns the parts of the load to take over after the first `taken` of them.
     fn more(&mut self, _taken: usize) -> Option<LateShare> {

@@ -35,13 +35,15 @@ impl<'a> FieldValue<'a> {
     fn read(wire: u8, rest: &mut &'a [u8]) -> Option<FieldValue<'a>> {
         match wire {
             0 => varint(rest).map(FieldValue::Number),
-            1 => Some(FieldValue::Number(u64::from_le_bytes(taken(rest, 8)?.try_into().ok()?))),
+            1 => {
+                Some(FieldValue::Number(u64::from_le_bytes(take_bytes(rest, 8)?.try_into().ok()?)))
+            }
             2 => {
                 let length = usize::try_from(varint(rest)?).ok()?;
-                taken(rest, length).map(FieldValue::Bytes)
+                take_bytes(rest, length).map(FieldValue::Bytes)
             }
             5 => Some(FieldValue::Number(
-                u32::from_le_bytes(taken(rest, 4)?.try_into().ok()?).into(),
+                u32::from_le_bytes(take_bytes(rest, 4)?.try_into().ok()?).into(),
             )),
             _ => None,
         }
@@ -59,7 +61,7 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-fn taken<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+fn take_bytes<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     let (value, after) = rest.split_at_checked(count)?;
     *rest = after;
     Some(value)

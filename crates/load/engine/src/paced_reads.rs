@@ -94,12 +94,12 @@ impl<I: Io> Io for PacedReads<I> {
         self.io.close(slot, how);
     }
 
-    fn shut(&mut self, slot: Slot) {
-        self.io.shut(slot);
+    fn shutdown_write(&mut self, slot: Slot) {
+        self.io.shutdown_write(slot);
     }
 
-    fn urgent(&mut self, slot: Slot, byte: u8) {
-        self.io.urgent(slot, byte);
+    fn send_urgent(&mut self, slot: Slot, byte: u8) {
+        self.io.send_urgent(slot, byte);
     }
 
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
@@ -110,8 +110,8 @@ impl<I: Io> Io for PacedReads<I> {
         self.io.quic(slot)
     }
 
-    fn why(&mut self, slot: Slot) -> Option<String> {
-        self.io.why(slot)
+    fn failure_text(&mut self, slot: Slot) -> Option<String> {
+        self.io.failure_text(slot)
     }
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
@@ -168,7 +168,7 @@ mod tests {
 
         fn close(&mut self, _: Slot, _: Close) {}
 
-        fn shut(&mut self, _: Slot) {}
+        fn shutdown_write(&mut self, _: Slot) {}
 
         fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
             None

@@ -134,7 +134,7 @@ impl std::fmt::Debug for Tls {
 }
 
 impl PoolLimits {
-    fn of(setup: &Setup, worker: u32) -> PoolLimits {
+    fn new(setup: &Setup, worker: u32) -> PoolLimits {
         let share = |total: u64| setup.share(total, worker);
         let connection = &setup.plan.connection;
         let (connections, queue) = match &setup.plan.load {
@@ -230,7 +230,7 @@ impl Pool {
         Pool {
             setup: setup.clone(),
             worker,
-            limits: PoolLimits::of(setup, worker),
+            limits: PoolLimits::new(setup, worker),
             slots: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
@@ -493,7 +493,7 @@ impl Pool {
 
     /// Removes the calls from a connection that can no longer answer them.
     #[inline]
-    pub(crate) fn strand(&mut self, slot: Slot) {
+    pub(crate) fn detach_calls(&mut self, slot: Slot) {
         let conn = &mut self.slots[slot as usize].conn;
         if !conn.is_idle() {
             conn.take_back_unsent();
@@ -501,7 +501,7 @@ impl Pool {
         }
     }
 
-    pub(crate) fn strand_call(&mut self, call: Call) {
+    pub(crate) fn detach_call(&mut self, call: Call) {
         self.stranded.push(call);
     }
 
@@ -691,15 +691,15 @@ impl Pool {
     pub(crate) fn rest(&mut self, slot: Slot) {
         let conn = &mut self.slots[slot as usize].conn;
         if let Some(work) = conn.rest() {
-            self.give_back(work);
+            self.recycle(work);
         } else if let Some((work, state)) = conn.rest_socket() {
             self.resting.insert(u64::from(slot), state);
-            self.give_back(work);
+            self.recycle(work);
         }
     }
 
     /// Returns whether the connection is an idle WebSocket without working state.
-    pub(crate) fn rests(&self, slot: Slot) -> bool {
+    pub(crate) fn is_resting(&self, slot: Slot) -> bool {
         self.resting.contains_key(&u64::from(slot))
     }
 
@@ -713,7 +713,7 @@ impl Pool {
         true
     }
 
-    fn give_back(&mut self, mut work: Box<Work>) {
+    fn recycle(&mut self, mut work: Box<Work>) {
         work.clear();
         if work.kind() == EndpointKind::Plan && self.spare.len() < SPARE_MAX {
             self.spare.push(work);
@@ -760,7 +760,7 @@ impl Pool {
         if self.free.len() > SPARE_MAX
             && let Some(work) = self.slots[slot as usize].conn.take_work()
         {
-            self.give_back(work);
+            self.recycle(work);
         }
     }
 }

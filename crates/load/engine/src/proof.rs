@@ -20,7 +20,7 @@ const LOGINS_MAX: u8 = 3;
 pub(crate) type KnownChallenge = Option<Box<Answers>>;
 
 /// Returns whether requests of the plan need individual proofs.
-pub fn proves(plan: &Plan) -> bool {
+pub fn needs_proofs(plan: &Plan) -> bool {
     plan.uses_tokens()
         || matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }))
 }

@@ -15,7 +15,8 @@ pub use levels::{Staircase, geometric, linear};
 
 use stats::Objective;
 use stats::curve::{
-    Axis, Curve, Next, Point, Purpose, Search, SearchConfig, Trial, TrialEnd, crumbs, curve,
+    Axis, Curve, Next, Point, Purpose, Search, SearchConfig, Trial, TrialEnd, curve,
+    inconclusive_reason,
 };
 use std::collections::VecDeque;
 use units::{Nanos, Seed};
@@ -169,7 +170,7 @@ impl Agenda {
 
     /// Returns why the ramp ends early: too few of its steps are usable for a conclusion.
     pub fn unusable(&self) -> Option<String> {
-        crumbs(self.done.iter().map(|(purpose, point)| (*purpose, point)))
+        inconclusive_reason(self.done.iter().map(|(purpose, point)| (*purpose, point)))
     }
 
     /// Returns the number of steps, if the whole course is known.

@@ -167,7 +167,7 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
         endpoint,
         url: url.clone().into(),
         method: method.into(),
-        asked: protocol::http1::request::asked(method),
+        asked: protocol::http1::request::request_facts(method),
         bytes: raw.to_vec(),
         last: raw.to_vec(),
         cookie_at,

@@ -20,6 +20,7 @@ pub struct ScenarioWorkers {
 }
 
 impl ScenarioWorkers {
+    /// Combines the workers of one core.
     /// `id`: the number of the core's worker; `workers`: one for each scenario, in the plan's order.
     pub fn new(id: u32, workers: Vec<Worker>) -> ScenarioWorkers {
         let reached = vec![Nanos::ZERO; workers.len()];
@@ -104,12 +105,12 @@ impl<I: Io> Io for OwnSlots<'_, I> {
         self.io.close(self.slot(slot), how);
     }
 
-    fn shut(&mut self, slot: Slot) {
-        self.io.shut(self.slot(slot));
+    fn shutdown_write(&mut self, slot: Slot) {
+        self.io.shutdown_write(self.slot(slot));
     }
 
-    fn urgent(&mut self, slot: Slot, byte: u8) {
-        self.io.urgent(self.slot(slot), byte);
+    fn send_urgent(&mut self, slot: Slot, byte: u8) {
+        self.io.send_urgent(self.slot(slot), byte);
     }
 
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
@@ -124,8 +125,8 @@ impl<I: Io> Io for OwnSlots<'_, I> {
         self.io.carriers()
     }
 
-    fn why(&mut self, slot: Slot) -> Option<String> {
-        self.io.why(self.slot(slot))
+    fn failure_text(&mut self, slot: Slot) -> Option<String> {
+        self.io.failure_text(self.slot(slot))
     }
 
     /// Waits for all workers of the core.
@@ -159,8 +160,8 @@ impl Link for WorkerLink<'_> {
         self.link.log(calls);
     }
 
-    fn broken(&mut self, text: String) {
-        self.link.broken(text);
+    fn report_script_failure(&mut self, text: String) {
+        self.link.report_script_failure(text);
     }
 
     fn more(&mut self, taken: usize) -> Option<LateShare> {
@@ -214,13 +215,13 @@ impl Rows {
         joint.in_flight += row.in_flight;
         joint.last_done = joint.last_done.max(row.last_done);
         joint.first_late = joint.first_late.min(row.first_late);
-        self.hand_over(link);
+        self.pass_records(link);
         let mut clear = row.snapshot;
         clear.clear();
         clear
     }
 
-    fn hand_over(&mut self, link: &mut dyn Link) {
+    fn pass_records(&mut self, link: &mut dyn Link) {
         let all = self.reached.iter().copied().min().unwrap_or(Nanos::NEVER);
         while let Some(entry) = self.pending.first_entry() {
             if *entry.key() > all {

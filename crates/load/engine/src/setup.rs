@@ -195,6 +195,7 @@ pub(crate) fn paced(plan: &Plan, mut template: Template) -> Template {
 }
 
 impl Setup {
+    /// Prepares a run of the plan.
     /// `endpoints` must hold an endpoint with the key of each target's URL; `workers` is at least 1
     /// and at most the number of users or connections.
     ///
@@ -246,9 +247,9 @@ impl Setup {
         let protocol = protocol(&plan).map_err(SetupError)?;
         let sockets = step_socket_protocol(&plan).map_err(SetupError)?;
         Ok(Setup {
-            answer_keys: AnswerKeys::of(&plan),
+            answer_keys: AnswerKeys::new(&plan),
             shares: shares(plan.websocket.rooms, workers)?,
-            secrets: Masker::of(&plan),
+            secrets: Masker::new(&plan),
             scripts: plan.load.session().map_or_else(Vec::new, scripts),
             plan,
             endpoints,
@@ -342,7 +343,7 @@ impl Setup {
     /// Returns the form of the bodies of the target's gRPC calls.
     pub(crate) fn grpc_form(&self, target: u32) -> BodyForm {
         let form = self.grpc_forms.get(target as usize).copied();
-        form.unwrap_or_else(|| BodyForm::of(self.plan.grpc.variant, ""))
+        form.unwrap_or_else(|| BodyForm::new(self.plan.grpc.variant, ""))
     }
 
     /// Returns whether the HTTP status of the target's responses is part of a status of Connect,

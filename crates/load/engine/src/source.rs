@@ -86,7 +86,7 @@ pub(crate) struct Population {
 
 impl Population {
     /// Returns `None` if all users exist all the time.
-    pub(crate) fn of(setup: &Setup) -> Option<Population> {
+    pub(crate) fn new(setup: &Setup) -> Option<Population> {
         let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
         let stages = setup.plan.stages.as_ref().filter(|_| closed)?;
         Some(Population { levels: stages.levels.clone(), from: setup.measure_from() })
@@ -200,7 +200,7 @@ impl Turns {
     }
 
     /// Returns the next arrival, or a due session if that is earlier.
-    fn sooner(&mut self, next: Arrival) -> Arrival {
+    fn earliest(&mut self, next: Arrival) -> Arrival {
         let Some(due) = self.due.front().copied().filter(|due| *due < next.intended) else {
             return next;
         };
@@ -209,7 +209,7 @@ impl Turns {
         Arrival { intended: due, ..next }
     }
 
-    fn over(&mut self, now: Nanos) {
+    fn end_session(&mut self, now: Nanos) {
         if self.started < self.most && now < self.until {
             self.started += 1;
             self.put(now);
@@ -292,10 +292,10 @@ impl OpenSource {
     /// Notes the end of a session, which may start the next one.
     pub(crate) fn session_over(&mut self, now: Nanos) {
         if let ArrivalProcess::InTurn(turns) = &mut self.arrivals {
-            turns.over(now);
+            turns.end_session(now);
             self.next = match self.next {
                 None => turns.next(),
-                Some(next) => Some(turns.sooner(next)),
+                Some(next) => Some(turns.earliest(next)),
             };
         }
     }
@@ -473,7 +473,7 @@ impl Source {
             }
             Load::Closed { users, think, session: None } => {
                 let cookies = setup.plan.request.cookies;
-                let population = Population::of(setup);
+                let population = Population::new(setup);
                 for row in 0..setup.share(u64::from(*users), worker) {
                     let id = setup.part(worker).nth(row);
                     let first = match &population {
@@ -527,7 +527,7 @@ impl Source {
     }
 
     /// Returns whether the first call of a group is sent alone.
-    pub(crate) fn leads(&self) -> bool {
+    pub(crate) fn sends_first_alone(&self) -> bool {
         self.session().is_some_and(|session| session.lead)
     }
 

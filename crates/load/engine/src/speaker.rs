@@ -95,7 +95,7 @@ pub(crate) enum ProtocolFacts {
 
 /// Kind of a piece of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct Processed {
     /// Number of consumed input bytes; zero if one piece of input has several events.
     pub(crate) consumed: usize,
     pub(crate) event: Event,
@@ -196,8 +196,8 @@ impl Speaker {
 
     /// Sends a request: the call becomes the last outstanding one.
     #[inline(always)]
-    pub(crate) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
-        each!(self, protocol => protocol.ask(request, out));
+    pub(crate) fn send_request(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        each!(self, protocol => protocol.send_request(request, out));
     }
 
     /// Sends a given message; does nothing if the connection uses another protocol.
@@ -221,7 +221,7 @@ impl Speaker {
         input: &[u8],
         now: Nanos,
         out: &mut Vec<u8>,
-    ) -> Result<Heard, Fault> {
+    ) -> Result<Processed, Fault> {
         match self {
             Speaker::Http1(_) => Err(Fault::Unasked),
             Speaker::Http2(http2) => http2.process(input, out),

@@ -167,7 +167,7 @@ pub fn command(
     let absolute = plan.connection.proxy.is_some() && url.scheme() == "http";
     let template = crate::build_template(plan, url, "GET", &[], None, 0, absolute);
     let template = template.map_err(|error| error.to_string())?;
-    let message = exchange::Message::of(template, None);
+    let message = exchange::Message::new(template, None);
     let sent = exchange::Outgoing {
         url: url.clone(),
         message,
@@ -358,7 +358,7 @@ impl Guide for SpecwebGuide {
         planned.or_else(|| self.load.wrong(&asked, heard, in_warm_up))
     }
 
-    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
+    fn note_call_end(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         self.count(user, came);
         let line = self.lines.get_mut(&user)?;
         let asked = line.asked.take()?;

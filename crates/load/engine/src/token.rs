@@ -2,7 +2,7 @@
 //! request, and the interpretation of the answer. Time is an argument; the caller makes the
 //! exchanges. Workers read tokens while they run, and report tokens that the server refuses.
 
-use crate::exchange::{Heard, Message, Outgoing};
+use crate::exchange::{ExchangeOutcome, Message, Outgoing};
 use crate::render::{Own, build_own};
 use plan::{ClientLogin, Plan};
 use protocol::http1::fields;
@@ -176,7 +176,7 @@ impl Tokens {
     ///
     /// # Errors
     /// Fails if a request cannot be rendered.
-    pub fn of(plan: &Plan) -> Result<Option<Tokens>, String> {
+    pub fn new(plan: &Plan) -> Result<Option<Tokens>, String> {
         let Some(url) = plan.token.url.clone() else { return Ok(None) };
         Ok(Some(Tokens {
             request: token_request(plan, &url)?,
@@ -258,7 +258,7 @@ impl Tokens {
     }
 
     /// Processes the answer to the request for the token of this row, which was sent at `sent`.
-    pub fn answered(&self, row: usize, heard: &Heard, sent: Nanos, now: Nanos) {
+    pub fn answered(&self, row: usize, heard: &ExchangeOutcome, sent: Nanos, now: Nanos) {
         let read = read_answer(&self.url, heard);
         let state = &mut *self.state();
         let Some(token) = state.held.get_mut(row) else { return };
@@ -361,11 +361,11 @@ fn token_request(plan: &Plan, url: &Url) -> Result<Message, String> {
     };
     let absolute = plan.connection.proxy.is_some() && url.scheme() == "http";
     let template = build_own(&own_plan, url, "POST", &own, 0, absolute);
-    Ok(Message::of(template.map_err(|error| fault(error.to_string()))?, None))
+    Ok(Message::new(template.map_err(|error| fault(error.to_string()))?, None))
 }
 
 /// Returns the value of Authorization and lifetime of the token in an answer.
-fn read_answer(url: &Url, heard: &Heard) -> Result<(Arc<str>, Option<Nanos>), String> {
+fn read_answer(url: &Url, heard: &ExchangeOutcome) -> Result<(Arc<str>, Option<Nanos>), String> {
     let endpoint = format!("the token endpoint {}", &url[..Position::AfterPath]);
     let reply = heard.result.as_ref();
     let reply =

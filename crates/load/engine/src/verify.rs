@@ -99,7 +99,7 @@ fn known(
     knowledge: &Knowledge<'_>,
     target: &plan::TargetPlan,
 ) -> Result<OnceLock<BodyPrint>, String> {
-    let print = match knowledge.of(target)? {
+    let print = match knowledge.expected_body(target)? {
         TargetBody::Later => return Ok(OnceLock::new()),
         TargetBody::Print(print) => print,
         TargetBody::File(content, size) => {

@@ -103,7 +103,7 @@ impl Worker {
     /// Creates worker `id` of `setup.workers`; `tls` is required if an endpoint uses TLS.
     pub fn new(setup: Arc<Setup>, id: u32, tls: Option<Box<dyn TlsFactory + Send>>) -> Worker {
         let received_max = setup.plan.stop.bytes.map_or(u64::MAX, |total| setup.share(total, id));
-        let proves = proof::proves(&setup.plan);
+        let proves = proof::needs_proofs(&setup.plan);
         Worker {
             pool: Pool::new(&setup, id, tls),
             edges: Edges::new(&setup),
@@ -116,8 +116,8 @@ impl Worker {
                 && !setup.is_unanswered()
                 && setup.plan.grpc.message_rate.is_none(),
             maker: None,
-            timed: Timed::of(&setup, id),
-            fan_out: FanOut::of(&setup, id).map(Box::new),
+            timed: Timed::new(&setup, id),
+            fan_out: FanOut::new(&setup, id).map(Box::new),
             unanswered: setup.is_unanswered(),
             sent_alone: Vec::new(),
             repeats: proves || setup.plan.tls.early_data,
@@ -135,7 +135,7 @@ impl Worker {
     /// Lets `script` make the worker's requests, which are sent to the plan's first target.
     #[must_use]
     pub fn with_script(mut self, script: Box<dyn Script>) -> Worker {
-        self.feedback.attend_by_script(script);
+        self.feedback.use_script(script);
         self.ready_made = false;
         self.attend()
     }
@@ -182,7 +182,7 @@ impl Worker {
             Order::Abandon => return self.give_up(io, link, now),
         }
         if let Some(text) = self.feedback.script_failure() {
-            link.broken(text);
+            link.report_script_failure(text);
             return self.give_up(io, link, now);
         }
         if self.edges.is_past_last_due(now) {
@@ -191,9 +191,9 @@ impl Worker {
         if self.edges.is_at_edge(now) {
             self.end_beat_or_row(io, link, now);
         }
-        self.journal.hand_over(link);
+        self.journal.pass_records(link);
         self.expire(io, now);
-        self.fall_due(io, now);
+        self.issue_due(io, now);
         self.flush_dirty(io, now);
         let beat = self.beat(io, now);
         if self.is_finished(now) {
@@ -212,7 +212,7 @@ impl Worker {
         let now = self.progress(io, ready);
         self.flush_dirty(io, now);
         if self.edges.is_due(now) {
-            self.fall_due(io, now);
+            self.issue_due(io, now);
         }
     }
 
@@ -332,7 +332,7 @@ impl Worker {
 
     /// Collects the response of a call that was concluded without an event.
     fn gather_answer(&mut self, slot: Slot, answer: Option<&[u8]>, now: Nanos) {
-        if let Some(body) = answer.filter(|_| self.gathers()) {
+        if let Some(body) = answer.filter(|_| self.needs_body()) {
             let came = ResponsePiece { piece: &[], body, last: true };
             self.gather(slot, 0, &came, now);
         }

@@ -55,7 +55,7 @@ impl Link for Sum {
 
     fn log(&mut self, _: &mut Vec<CallRecord>) {}
 
-    fn broken(&mut self, text: String) {
+    fn report_script_failure(&mut self, text: String) {
         panic!("there is no script: {text}");
     }
 }

@@ -115,7 +115,7 @@ impl Inquiry {
     ///
     /// # Errors
     /// Fails if the path is not of the form `/package.Service/Method`.
-    pub fn about(path: &str) -> Result<Inquiry, SchemaError> {
+    pub fn for_service(path: &str) -> Result<Inquiry, SchemaError> {
         let (service, _) = split(path)?;
         Ok(Inquiry {
             service: service.to_owned(),
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn imports_are_requested_until_complete() {
-        let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+        let mut inquiry = Inquiry::for_service("/p.S/M").unwrap();
         // 22 03 "p.S": field 4, file_containing_symbol
         assert_eq!(inquiry.question().unwrap(), prefixed(b"\x22\x03p.S"));
         inquiry.process(&sent(&["a.proto"])).unwrap();
@@ -303,14 +303,14 @@ mod tests {
 
     #[test]
     fn a_server_may_send_all_files_at_once() {
-        let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+        let mut inquiry = Inquiry::for_service("/p.S/M").unwrap();
         inquiry.process(&sent(&["a.proto", "b.proto"])).unwrap();
         assert_eq!(inquiry.question(), None);
     }
 
     #[test]
     fn an_unknown_service_lists_those_of_the_server() {
-        let mut inquiry = Inquiry::about("/p.T/M").unwrap();
+        let mut inquiry = Inquiry::for_service("/p.T/M").unwrap();
         let error = Some(ErrorAnswer { code: 5, message: "not found".to_owned() });
         inquiry
             .process(&prefixed(
@@ -329,12 +329,12 @@ mod tests {
     #[test]
     fn our_server_describes_itself_to_our_client() {
         let schema = Schema::from_files(files()).unwrap();
-        let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+        let mut inquiry = Inquiry::for_service("/p.S/M").unwrap();
         while let Some(question) = inquiry.question() {
             inquiry.process(&answer(&question, &schema).unwrap()).unwrap();
         }
         assert!(inquiry.schema().unwrap().method("/p.S/M").is_ok());
-        let mut inquiry = Inquiry::about("/p.Q/M").unwrap();
+        let mut inquiry = Inquiry::for_service("/p.Q/M").unwrap();
         inquiry.process(&answer(&inquiry.question().unwrap(), &schema).unwrap()).unwrap();
         let list = answer(&list_request(), &schema).unwrap();
         assert_eq!(list, answer(&inquiry.question().unwrap(), &schema).unwrap());
@@ -347,11 +347,11 @@ mod tests {
     fn malformed_responses_are_refused() {
         for body in [&b""[..], b"\0\0\0\0", b"\0\0\0\0\x05abc", b"\0\0\0\0\x01\xff", b"\0\0\0\0\0"]
         {
-            let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+            let mut inquiry = Inquiry::for_service("/p.S/M").unwrap();
             assert!(inquiry.process(body).is_err(), "{body:?}");
         }
         // a server that sends a file other than the requested one causes no endless loop
-        let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+        let mut inquiry = Inquiry::for_service("/p.S/M").unwrap();
         inquiry.process(&sent(&["a.proto"])).unwrap();
         assert!(inquiry.process(&sent(&["a.proto"])).is_err());
     }

@@ -28,11 +28,11 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     if let Some(config) = root.get("config") {
         reader.config(config);
     }
-    reader.draft.setup = reader.once(root.get("before"));
+    reader.draft.setup = reader.read_once_steps(root.get("before"));
     for (index, scenario) in scenarios.list().iter().enumerate() {
         reader.scenario(scenario, index + 1);
     }
-    reader.draft.teardown = reader.once(root.get("after"));
+    reader.draft.teardown = reader.read_once_steps(root.get("after"));
     for (key, node) in root.map() {
         if !["config", "scenarios", "before", "after"].contains(&key.as_str()) {
             reader.draft.left_out.add(node.line, key, "it is not supported");
@@ -278,7 +278,7 @@ impl DraftReader<'_> {
     }
 
     /// Parses `before` and `after`: steps that run once.
-    fn once(&mut self, node: Option<&TreeNode>) -> Vec<DraftStep> {
+    fn read_once_steps(&mut self, node: Option<&TreeNode>) -> Vec<DraftStep> {
         let Some(node) = node else { return Vec::new() };
         let pieces = self.flow(node.list_at("flow"), 0);
         let steps = pieces.into_iter().filter_map(|piece| match piece {

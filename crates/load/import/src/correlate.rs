@@ -266,7 +266,7 @@ impl Correlator<'_> {
         self.show(
             step,
             slot,
-            &shown(&text),
+            &display_text(&text),
             "no response contains it; it is generated for each iteration",
         );
         self.known.push((core.0, core.1, text.clone()));
@@ -284,7 +284,7 @@ impl Correlator<'_> {
     ) -> Option<Text> {
         let known = self.known.iter().find(|(a, b, _)| *a == core.0 && *b == core.1);
         if let Some(text) = known.map(|(_, _, text)| text.clone()) {
-            self.show(step, slot, &shown(&text), "as before");
+            self.show(step, slot, &display_text(&text), "as before");
             return Some(text);
         }
         for (at, earlier) in earlier.iter_mut().enumerate().take(number) {
@@ -295,7 +295,7 @@ impl Correlator<'_> {
             earlier.captures.push(Capture { regex, ..Capture::new(name.clone(), from) });
             let text = Text::named(name);
             let why = format!("captured by {} from {place}", earlier.name);
-            self.show(step, slot, &shown(&text), &why);
+            self.show(step, slot, &display_text(&text), &why);
             self.known.push((core.0.clone(), core.1.clone(), text.clone()));
             return Some(text);
         }
@@ -325,7 +325,7 @@ impl Correlator<'_> {
     }
 }
 
-fn shown(text: &Text) -> String {
+fn display_text(text: &Text) -> String {
     match text.single_name() {
         Some(name) => format!("{{{{{name}}}}}"),
         None => text.beginning().to_owned(),

@@ -88,7 +88,7 @@ impl DraftReader<'_> {
         };
         self.request_line(start, &mut lines, &mut step);
         if NOT_HTTP.contains(&step.method.as_str()) {
-            let what = format!("{} {}", step.method, shown(&step.url));
+            let what = format!("{} {}", step.method, display_text(&step.url));
             return self.draft.left_out.add(step.line, what, "it is not a request over HTTP");
         }
         if let Some(name) = name.filter(|name| !name.is_empty()) {
@@ -96,7 +96,7 @@ impl DraftReader<'_> {
             step.name = name;
         }
         if step.name.is_empty() {
-            step.name = format!("{} {}", step.method, shown(&step.url));
+            step.name = format!("{} {}", step.method, display_text(&step.url));
         }
         self.headers(&mut lines, &mut step);
         let rest: Vec<(usize, &str)> = lines.collect();
@@ -375,7 +375,7 @@ fn is_method(word: &str) -> bool {
 }
 
 /// Formats a URL without its server, as the name of a step.
-pub(crate) fn shown(url: &Text) -> String {
+pub(crate) fn display_text(url: &Text) -> String {
     let mut out = String::new();
     for part in &url.0 {
         match part {

@@ -178,7 +178,7 @@ impl Names {
                     out.push_str(&plain.replace("{{", "\\{{").replace("${", "\\${"))
                 }
                 DraftPart::Made(maker) => {
-                    let value = self.made(maker);
+                    let value = self.generate(maker);
                     self.insert(&value, out);
                 }
                 DraftPart::Named(name) => match self.single(name, line) {
@@ -219,7 +219,7 @@ impl Names {
         out.push_str(value);
     }
 
-    fn made(&mut self, maker: &Maker) -> String {
+    fn generate(&mut self, maker: &Maker) -> String {
         if self.without_user {
             self.constants += 1;
             return constant_of(maker, self.constants);

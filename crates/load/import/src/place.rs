@@ -74,7 +74,7 @@ pub(crate) struct PlanServer {
 
 impl PlanServer {
     /// Finds the server of these URLs: the first server that a URL names. `base` overrides it.
-    pub(crate) fn of(urls: &[&Text], names: &Names, base: Option<&Url>) -> PlanServer {
+    pub(crate) fn new(urls: &[&Text], names: &Names, base: Option<&Url>) -> PlanServer {
         let mut unknown = None;
         for url in urls {
             let full = names.expanded(url, 0);
@@ -176,7 +176,7 @@ mod tests {
         let mut names = Names::new(vars, Vec::new(), &[]);
         let urls: Vec<Text> = urls.iter().map(|url| tidy(variables(url))).collect();
         let base = base.map(|base| base.parse().unwrap());
-        let server = PlanServer::of(&urls.iter().collect::<Vec<_>>(), &names, base.as_ref());
+        let server = PlanServer::new(&urls.iter().collect::<Vec<_>>(), &names, base.as_ref());
         let mut all = vec![server.base.to_string()];
         for url in &urls {
             let text = server.relative(url, &names);

@@ -64,7 +64,7 @@ pub(crate) fn apply(script: &ClientScript<'_>, step: &mut DraftStep, draft: &mut
     let blank = |found: &regex::Captures<'_>| keep_lines(found.get(0).map_or("", |it| it.as_str()));
     let text = COMMENTS.replace_all(script.text, blank).into_owned();
     let mut reader =
-        ScriptReader { aliases: Aliases::of(&text), rest: text.clone(), script, step, draft };
+        ScriptReader { aliases: Aliases::parse(&text), rest: text.clone(), script, step, draft };
     reader.setters(&text);
     if !script.before {
         reader.expectations(&text);

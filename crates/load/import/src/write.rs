@@ -32,14 +32,17 @@ pub(crate) fn write(
 ) -> Result<WrittenPlan, String> {
     let counts = finish::finish(&mut draft);
     if counts.steps == 0 && draft.targets.is_empty() {
-        return Err(format!("it has no request that can be made{}", shown(&draft.left_out.0)));
+        return Err(format!(
+            "it has no request that can be made{}",
+            display_text(&draft.left_out.0)
+        ));
     }
     draft.set_default_load();
     let mut names =
         Names::new(std::mem::take(&mut draft.vars), std::mem::take(&mut draft.made), &draft.tables);
     names.left_out = std::mem::take(&mut draft.left_out);
     finish::captures(&draft, &mut names);
-    let server = PlanServer::of(&finish::urls(&draft), &names, base);
+    let server = PlanServer::new(&finish::urls(&draft), &names, base);
     if server.origin.is_none() && base.is_none() {
         let what =
             server.unknown.as_ref().map_or("server".to_owned(), |name| format!("variable {name}"));
@@ -61,7 +64,7 @@ pub(crate) fn write(
     Ok(WrittenPlan { toml: out, left_out, counts })
 }
 
-fn shown(left_out: &[LeftOut]) -> String {
+fn display_text(left_out: &[LeftOut]) -> String {
     left_out.iter().take(5).map(|one| format!("; {one}")).collect()
 }
 

@@ -635,7 +635,7 @@ fn reflect_at(
         };
         context.count_bytes(reply.sample.bytes_sent, reply.sample.bytes_received);
         let (number, text) = outcome(&reply);
-        let code = Code::of(number);
+        let code = Code::from_number(number);
         let why = format!("rpc error: code = {} desc = {text}", code.name());
         match code {
             Code::Ok => Ok(reply.body),
@@ -646,7 +646,7 @@ fn reflect_at(
     let services = ::grpc::reflection::services(&ask(::grpc::reflection::list_request())?);
     let mut all = Vec::new();
     for service in services.map_err(|why| why.0)? {
-        let mut inquiry = Inquiry::about(&format!("/{service}/any")).map_err(|why| why.0)?;
+        let mut inquiry = Inquiry::for_service(&format!("/{service}/any")).map_err(|why| why.0)?;
         for _ in 0..QUESTIONS_MAX {
             let Some(question) = inquiry.question() else { break };
             inquiry.process(&ask(question)?).map_err(|why| why.0)?;

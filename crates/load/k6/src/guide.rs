@@ -197,9 +197,9 @@ impl Member {
             },
             GuideState::Idle => self.idle(test, now),
             GuideState::Iteration { until, .. } => {
-                self.go_on(test, now, (until, now >= until || test.is_stopped()))
+                self.resume_user(test, now, (until, now >= until || test.is_stopped()))
             }
-            GuideState::Stage { until, .. } => self.go_on(test, now, (until, now >= until)),
+            GuideState::Stage { until, .. } => self.resume_user(test, now, (until, now >= until)),
             GuideState::Leaving => self.finish(test, now),
             GuideState::Left => Drive::Step(Step::Leave),
         }
@@ -323,9 +323,9 @@ impl Member {
     }
 
     /// Resumes a user with the answer that it waited for.
-    fn go_on(&mut self, test: &Test, now: Nanos, (until, over): (Nanos, bool)) -> Drive {
+    fn resume_user(&mut self, test: &Test, now: Nanos, (until, over): (Nanos, bool)) -> Drive {
         if let GuideState::Stage { teardown, .. } = self.state
-            && !self.is_under_way()
+            && !self.is_running()
         {
             let (function, argument) = match teardown {
                 true => ("teardown", test.setup_data()),
@@ -395,8 +395,8 @@ impl Member {
         Some(self.begin_call(test, lane, call, (until, now)))
     }
 
-    fn is_under_way(&self) -> bool {
-        self.vu.as_ref().is_some_and(Vu::is_under_way)
+    fn is_running(&self) -> bool {
+        self.vu.as_ref().is_some_and(Vu::is_running)
     }
 
     fn resume(&mut self, test: &Test, answer: VuAnswer, now: Nanos) -> Drive {
@@ -736,7 +736,7 @@ impl Guide for ScriptGuide {
         member.ended.push_back((lane, Box::new(reply)));
     }
 
-    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
+    fn note_call_end(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let member = self.members.get_mut(&user)?;
         member.in_flight = member.in_flight.saturating_sub(1);
         member.canceled.remove(&came.lane);

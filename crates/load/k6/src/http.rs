@@ -95,7 +95,7 @@ pub(crate) struct HttpCall {
 }
 
 impl HttpCall {
-    pub(crate) fn of<'js>(made: &Object<'js>, context: &Context) -> Result<HttpCall> {
+    pub(crate) fn new<'js>(made: &Object<'js>, context: &Context) -> Result<HttpCall> {
         let body: Value<'js> = made.get("body")?;
         let body = if let Some(text) = body.as_string() {
             text.to_string()?.into_bytes()
@@ -138,7 +138,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     native.set(
         "http",
         Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<Object<'js>> {
-            let ask = HttpCall::of(&made, &c)?;
+            let ask = HttpCall::new(&made, &c)?;
             perform(&ctx, &c, ask)?.object(&ctx)
         }),
     )?;
@@ -147,7 +147,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
         "batch",
         Func::from(move |ctx: Ctx<'js>, all: Vec<Object<'js>>| -> Result<Array<'js>> {
             let asks: Result<Vec<HttpCall>> =
-                all.iter().map(|made| HttpCall::of(made, &c)).collect();
+                all.iter().map(|made| HttpCall::new(made, &c)).collect();
             let answers = Array::new(ctx.clone())?;
             let all = match c.has_simultaneous_calls() {
                 true => pending::batch(&ctx, &c, asks?)?,
@@ -346,7 +346,7 @@ impl RequestChain {
         if reply.sample.done.is_zero() {
             reply.sample = blocked_sample(context.now());
         }
-        let mut reply = SeenResponse::of(within(reply, self.ask.timeout()));
+        let mut reply = SeenResponse::new(within(reply, self.ask.timeout()));
         self.explain(context, &hop, &mut reply);
         let group = context.group.replace(self.group.clone());
         reply.count(context, &self.ask, &hop);
@@ -359,7 +359,7 @@ impl RequestChain {
             self.hop = Some(Hop { authorization: Some(answer), ..hop });
             return None;
         }
-        let Some(next) = reply.leads_to(&hop) else { return Some(self.finish(reply, hop)) };
+        let Some(next) = reply.redirect_target(&hop) else { return Some(self.finish(reply, hop)) };
         if self.hops == self.most {
             if self.most > 0 && self.ask.redirects < 0.0 {
                 let text = format!(
@@ -407,7 +407,7 @@ impl RequestChain {
         let method = self.ask.method.clone();
         let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
         let seen =
-            SeenResponse { error, code: INVALID_URL, ..SeenResponse::of(HttpReply::default()) };
+            SeenResponse { error, code: INVALID_URL, ..SeenResponse::new(HttpReply::default()) };
         self.finish(seen, hop)
     }
 }
@@ -647,7 +647,7 @@ pub(crate) struct SeenResponse {
 }
 
 impl SeenResponse {
-    fn of(reply: HttpReply) -> SeenResponse {
+    fn new(reply: HttpReply) -> SeenResponse {
         let HttpReply { sample, head, mut body, .. } = reply;
         let status = if head.is_empty() { 0 } else { sample.status };
         let (mut error, mut code) = failure(&sample, status);
@@ -747,7 +747,7 @@ impl SeenResponse {
     }
 
     /// Returns the target of a redirect.
-    fn leads_to(&self, hop: &Hop) -> Option<Hop> {
+    fn redirect_target(&self, hop: &Hop) -> Option<Hop> {
         let keeps = match self.status {
             301..=303 => false,
             307 | 308 => true,

@@ -97,7 +97,7 @@ impl PlannedScript {
     }
 
     /// Returns the server of the first request; `None` if it is unknown before the run.
-    pub fn home(&self) -> Option<&Url> {
+    pub fn base_server(&self) -> Option<&Url> {
         self.home.as_ref()
     }
 
@@ -471,7 +471,7 @@ impl ActorSpec {
     fn call(&self, vu: &Vu, wire: WireRequest, wait: Nanos) -> Result<ActedCall, String> {
         let WireRequest { method, mut url, mut headers, body, name, expected, .. } = wire;
         let authority = url[Position::BeforeHost..Position::AfterPort].to_owned();
-        if self.script.home().is_some_and(|home| is_same_server(home, &url)) {
+        if self.script.base_server().is_some_and(|home| is_same_server(home, &url)) {
             url = moved(&url, &self.base);
         }
         if !self.servers.iter().chain([&self.base]).any(|server| is_same_server(server, &url)) {
@@ -632,7 +632,7 @@ fn moved(url: &Url, base: &Url) -> Url {
 /// Ends the current task.
 fn interrupt(vu: &mut Vu, now: Nanos) {
     for _ in 0..16 {
-        if !vu.is_under_way() {
+        if !vu.is_running() {
             return;
         }
         vu.resume(VuAnswer::Interrupt, now);
@@ -692,7 +692,7 @@ impl Actor for ScriptActor {
         self.drive(user, vu, request)
     }
 
-    fn leave_off(&mut self, user: u64) {
+    fn end_early(&mut self, user: u64) {
         let now = self.now();
         if let Some(vu) = self.users.get_mut(&user) {
             interrupt(vu, now);
@@ -700,7 +700,7 @@ impl Actor for ScriptActor {
     }
 
     fn forget(&mut self, user: u64) {
-        self.leave_off(user);
+        self.end_early(user);
         if let Some(vu) = self.users.remove(&user)
             && self.spares.len() < SPARES_MAX
         {

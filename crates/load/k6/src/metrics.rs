@@ -21,7 +21,7 @@ impl MetricKind {
         }
     }
 
-    pub(crate) fn named(id: &str) -> Option<MetricKind> {
+    pub(crate) fn from_name(id: &str) -> Option<MetricKind> {
         [MetricKind::Counter, MetricKind::Gauge, MetricKind::Rate, MetricKind::Trend]
             .into_iter()
             .find(|it| it.id() == id)

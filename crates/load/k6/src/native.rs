@@ -240,7 +240,7 @@ fn metrics<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     native.set(
         "metric",
         Func::from(move |ctx: Ctx<'js>, name: String, kind: String, time: bool| -> Result<u32> {
-            let kind = MetricKind::named(&kind).unwrap_or(MetricKind::Counter);
+            let kind = MetricKind::from_name(&kind).unwrap_or(MetricKind::Counter);
             let declared = c.program.declare(&name, kind, time);
             declared.map(|row| row as u32).map_err(|why| Exception::throw_message(&ctx, &why))
         }),

@@ -212,8 +212,8 @@ impl Layers {
             teardown_timeout: reader.span("teardownTimeout", Nanos::from_secs(60)),
             summary_timeout: reader.span("handleSummaryTimeout", Nanos::from_secs(120)),
             max_redirects: reader.count("maxRedirects").unwrap_or(10) as u32,
-            batch: reader.at_once("batch", 20),
-            batch_per_host: reader.at_once("batchPerHost", 6),
+            batch: reader.parse_simultaneous("batch", 20),
+            batch_per_host: reader.parse_simultaneous("batchPerHost", 6),
             user_agent: reader.user_agent(),
             insecure: reader.flag("insecureSkipTLSVerify"),
             throws: reader.flag("throw"),
@@ -263,7 +263,7 @@ impl OptionsReader<'_> {
     }
 
     /// Parses a number of simultaneous requests; 0 sets no limit.
-    fn at_once(&mut self, key: &str, default: u64) -> usize {
+    fn parse_simultaneous(&mut self, key: &str, default: u64) -> usize {
         match self.count(key).unwrap_or(default) {
             0 => SIMULTANEOUS_MAX,
             count => usize::try_from(count).unwrap_or(usize::MAX).min(SIMULTANEOUS_MAX),

@@ -66,7 +66,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     native.set(
         "httpBegin",
         Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<u32> {
-            let work = RequestChain::new(&c, HttpCall::of(&made, &c)?);
+            let work = RequestChain::new(&c, HttpCall::new(&made, &c)?);
             let work = work.map_err(|why| Exception::throw_message(&ctx, &why))?;
             let key = c.new_lane();
             send_or_end(&c, key, key, Box::new(work));
@@ -173,7 +173,7 @@ pub(crate) fn batch(
     let mut active: BTreeMap<u32, QueuedRequest> = BTreeMap::new();
     loop {
         while let Some(part) = next_part(&mut waiting, &active, limits) {
-            go_on(context, part, &mut active, &mut done);
+            begin_next_request(context, part, &mut active, &mut done);
         }
         if active.is_empty() && waiting.is_empty() {
             return Ok(done.into_values().collect());
@@ -183,7 +183,7 @@ pub(crate) fn batch(
         match active.remove(&lane) {
             Some(mut part) => match part.work.take(context, reply) {
                 Some(finished) => drop(done.insert(part.place, finished)),
-                None => go_on(context, part, &mut active, &mut done),
+                None => begin_next_request(context, part, &mut active, &mut done),
             },
             None => context.keep_early_reply(lane, reply),
         }
@@ -203,7 +203,7 @@ fn next_part(
 }
 
 /// Begins the next request of a part.
-fn go_on(
+fn begin_next_request(
     context: &Context,
     mut part: QueuedRequest,
     active: &mut BTreeMap<u32, QueuedRequest>,

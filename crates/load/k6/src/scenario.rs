@@ -471,7 +471,7 @@ pub struct Roster {
 
 impl Roster {
     /// Users serve several scenarios if these do not overlap.
-    pub fn of(scenarios: &[Scenario]) -> Roster {
+    pub fn new(scenarios: &[Scenario]) -> Roster {
         let mut users: Vec<Vec<(usize, u64)>> = Vec::new();
         let mut busy: Vec<Nanos> = Vec::new();
         for (place, scenario) in scenarios.iter().enumerate() {
@@ -572,7 +572,7 @@ mod tests {
     #[test]
     fn users_are_shared_by_scenarios_that_do_not_overlap() {
         let one = |start| scenario(Executor::ConstantVus { vus: 2, duration: S(10) }, start);
-        let roster = Roster::of(&[one(0), one(5), one(50)]);
+        let roster = Roster::new(&[one(0), one(5), one(50)]);
         assert_eq!(roster.users.len(), 4);
         assert_eq!(roster.users[0], [(0, 0), (2, 0)]);
         assert_eq!(roster.users[2], [(1, 0)]);

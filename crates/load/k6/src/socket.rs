@@ -196,7 +196,7 @@ fn open<'js>(
     socket: u32,
     made: &Object<'js>,
 ) -> Result<SocketRequest> {
-    let ask = HttpCall::of(made, context)?;
+    let ask = HttpCall::new(made, context)?;
     let wire = upgrade(context, &ask).map_err(|why| Exception::throw_message(ctx, &why))?;
     let state =
         SocketState { url: wire.url.as_str().to_owned(), began: Some(context.now()), pinged: None };

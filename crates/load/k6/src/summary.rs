@@ -176,7 +176,7 @@ impl TestSummary<'_> {
         let Some(def) = registry.find(&metric.metric).map(|row| &registry.defs[row]) else {
             return value.to_string();
         };
-        let text = human(value, def.kind, def.contains, self.unit());
+        let text = format_value(value, def.kind, def.contains, self.unit());
         if def.kind == MetricKind::Counter && shown == "rate" { format!("{text}/s") } else { text }
     }
 
@@ -239,7 +239,7 @@ impl TestSummary<'_> {
                 && (self.full || row.metric >= row::DATA_SENT || COMPACT.contains(&row.metric))
         };
         let rows: Vec<&SummaryRow<'_>> = rows.iter().filter(shown).collect();
-        let table = SummaryTable::of(&rows, self);
+        let table = SummaryTable::new(&rows, self);
         let indent = "  ".repeat(level + 1);
         for heading in ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "GRPC", "WEBSOCKET"] {
             let belongs = rows.iter().zip(&table.lines);
@@ -347,7 +347,7 @@ struct SummaryTable {
 }
 
 impl SummaryTable {
-    fn of(rows: &[&SummaryRow<'_>], summary: &TestSummary<'_>) -> SummaryTable {
+    fn new(rows: &[&SummaryRow<'_>], summary: &TestSummary<'_>) -> SummaryTable {
         let labels: Vec<String> = rows.iter().map(|row| label(&row.name)).collect();
         let widest = |texts: &mut dyn Iterator<Item = &String>| {
             texts.map(|text| text.chars().count()).max().unwrap_or(0)
@@ -399,7 +399,7 @@ fn label(name: &str) -> String {
 
 fn cells(row: &SummaryRow<'_>, summary: &TestSummary<'_>) -> Vec<String> {
     let unit = summary.unit();
-    let show = |value: f64| human(value, row.kind, row.contains, unit);
+    let show = |value: f64| format_value(value, row.kind, row.contains, unit);
     match row.sink {
         MetricSink::Counter { count, .. } => {
             vec![show(*count), format!("{}/s", show(summary.rate(*count)))]
@@ -441,7 +441,12 @@ fn truncated(value: f64, digits: i32) -> String {
 }
 
 /// Formats a value for people.
-pub fn human(value: f64, kind: MetricKind, contains: Contains, unit: Option<&str>) -> String {
+pub fn format_value(
+    value: f64,
+    kind: MetricKind,
+    contains: Contains,
+    unit: Option<&str>,
+) -> String {
     if kind == MetricKind::Rate {
         return percent(value);
     }
@@ -673,7 +678,7 @@ mod tests {
 
     #[test]
     fn values_are_shown_as_k6_shows_them() {
-        let time = |ms| human(ms, MetricKind::Trend, Contains::Time, None);
+        let time = |ms| format_value(ms, MetricKind::Trend, Contains::Time, None);
         for (ms, shown) in [
             (0.0, "0s"),
             (0.000_5, "500ns"),
@@ -686,7 +691,7 @@ mod tests {
         ] {
             assert_eq!(time(ms), shown);
         }
-        let bytes = |value| human(value, MetricKind::Counter, Contains::Data, None);
+        let bytes = |value| format_value(value, MetricKind::Counter, Contains::Data, None);
         for (value, shown) in [
             (0.0, "0 B"),
             (859.0, "859 B"),
@@ -696,8 +701,11 @@ mod tests {
         ] {
             assert_eq!(bytes(value), shown);
         }
-        assert_eq!(human(0.666_666, MetricKind::Rate, Contains::Default, None), "66.66%");
-        assert_eq!(human(6.702_536, MetricKind::Counter, Contains::Default, None), "6.702536");
+        assert_eq!(format_value(0.666_666, MetricKind::Rate, Contains::Default, None), "66.66%");
+        assert_eq!(
+            format_value(6.702_536, MetricKind::Counter, Contains::Default, None),
+            "6.702536"
+        );
     }
 
     #[test]

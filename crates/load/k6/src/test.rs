@@ -164,17 +164,17 @@ impl Test {
             return Err(LoadError { text, code: exit::CONFIG });
         }
         let warnings = lined(findings.warnings);
-        Ok(Test::of(program, options, exports, warnings, seed))
+        Ok(Test::new(program, options, exports, warnings, seed))
     }
 
-    fn of(
+    fn new(
         program: Arc<Program>,
         options: Options,
         exports: BTreeSet<String>,
         warnings: Vec<String>,
         seed: u64,
     ) -> Test {
-        let roster = Roster::of(&options.scenarios);
+        let roster = Roster::new(&options.scenarios);
         let facts = options.scenarios.iter().map(|scenario| {
             Arc::new(ScenarioFacts {
                 name: scenario.name.clone(),
@@ -477,7 +477,7 @@ impl Test {
     ) -> Option<f64> {
         let registry = self.program.metrics();
         match self.sink_of(all, metric).filter(|sink| sink.is_used()) {
-            Some(sink) => Some(aggregate.of(sink, elapsed_s)),
+            Some(sink) => Some(aggregate.value(sink, elapsed_s)),
             None => {
                 let kind = registry.defs[registry.find(&metric.metric)?].kind;
                 (kind != MetricKind::Rate).then_some(0.0)

@@ -119,7 +119,7 @@ impl Aggregate {
     }
 
     /// Returns the value of the aggregate; `elapsed_s`: length of the test so far.
-    pub fn of(&self, sink: &MetricSink, elapsed_s: f64) -> f64 {
+    pub fn value(&self, sink: &MetricSink, elapsed_s: f64) -> f64 {
         match (sink, self) {
             (MetricSink::Counter { count, .. }, Aggregate::Rate) => {
                 if elapsed_s > 0.0 {

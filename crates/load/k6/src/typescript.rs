@@ -177,7 +177,7 @@ impl<'a> Stripper<'a> {
                 Ok(end)
             }
             "!" if self.ends_expression(at)
-                && !self.types.touches(at, "=")
+                && !self.types.precedes_mark(at, "=")
                 && !self.types.starts_line(at) =>
             {
                 self.remove(at, at + 1);

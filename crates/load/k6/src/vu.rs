@@ -167,7 +167,7 @@ impl Vu {
     }
 
     /// Returns whether a task is running.
-    pub fn is_under_way(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.under_way
     }
 

@@ -101,7 +101,7 @@ impl LuaActor {
         })
     }
 
-    fn begun(&self, begun: &IterationStart<'_>) -> mlua::Result<ActorTurn> {
+    fn begin_iteration(&self, begun: &IterationStart<'_>) -> mlua::Result<ActorTurn> {
         let values = self.lua.create_table()?;
         for (name, value) in begun.values {
             values.raw_set(name.as_str(), value.as_str())?;
@@ -141,14 +141,14 @@ impl Drop for LuaActor {
 
 impl Actor for LuaActor {
     fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn {
-        self.begun(begun).unwrap_or_else(failure_turn)
+        self.begin_iteration(begun).unwrap_or_else(failure_turn)
     }
 
     fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn {
         self.resumed(user, heard).unwrap_or_else(failure_turn)
     }
 
-    fn leave_off(&mut self, user: u64) {
+    fn end_early(&mut self, user: u64) {
         // the result belongs to an iteration that has ended
         self.leave_off.call::<()>(user as f64).ok();
     }

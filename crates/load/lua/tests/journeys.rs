@@ -330,7 +330,7 @@ fn a_call_without_a_response_has_a_reason() {
         error: Some("connrefused"),
     };
     assert_eq!(call(actor.resume(0, Ok(&back))).url.path(), "/0connrefused0");
-    actor.leave_off(0);
+    actor.end_early(0);
     assert_eq!(line(response(&mut actor, 0, 200, "", "")), "over, 0 later");
     actor.forget(0);
     assert_eq!(line(response(&mut actor, 0, 200, "", "")), "over, 0 later");

@@ -9,7 +9,7 @@ pub struct PlanDraft(Plan);
 
 impl PlanDraft {
     /// Starts a draft, possibly from an existing plan.
-    pub fn of(plan: Plan) -> PlanDraft {
+    pub fn new(plan: Plan) -> PlanDraft {
         PlanDraft(plan)
     }
 
@@ -50,23 +50,23 @@ mod tests {
     fn settling_twice_changes_nothing() {
         let list = "http://h/user/1\nhttp://h/user/2\nhttp://h/about\n";
         let mut draft =
-            PlanDraft::of(Plan::for_targets(crate::parse_url_list(list, None).unwrap()));
+            PlanDraft::new(Plan::for_targets(crate::parse_url_list(list, None).unwrap()));
         draft.measure.folds.patterns = vec![crate::fold::parse_fold("/user/{id}").unwrap()];
         draft.measure.slo = stats::parse_objectives("/user/{id}: p99<1s").unwrap();
         let once = draft.settle();
         let of = once.measure.slo[0].of.as_ref().unwrap();
         assert_eq!(of.rows, stats::SubjectRows::Targets([0].into()));
-        assert_eq!(PlanDraft::of(once.clone()).settle(), once);
+        assert_eq!(PlanDraft::new(once.clone()).settle(), once);
     }
 
     #[test]
     fn an_open_load_of_clients_consists_of_sessions() {
-        let mut draft = PlanDraft::of(Plan::for_url("http://h/".parse().unwrap()));
+        let mut draft = PlanDraft::new(Plan::for_url("http://h/".parse().unwrap()));
         let arrivals = Arrivals::constant(Rate(1.0));
         draft.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
         assert!(draft.clone().settle().load.session().is_none());
         let spec = crate::rules::parse_path("rtt=9ms", &wan::NoTraces).unwrap();
-        draft.connection.clients = Some(wan::Population::of(spec));
+        draft.connection.clients = Some(wan::Population::new(spec));
         assert!(draft.settle().load.session().is_some());
     }
 }

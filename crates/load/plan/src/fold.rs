@@ -107,7 +107,7 @@ struct Addressed {
 }
 
 impl Addressed {
-    fn of(target: &TargetPlan, method: &str) -> Addressed {
+    fn new(target: &TargetPlan, method: &str) -> Addressed {
         let mut url = target.url.clone();
         url.set_fragment(None);
         let text = format!("{} {url}", target.method.as_deref().unwrap_or(method));
@@ -169,7 +169,7 @@ impl Folds {
         if self.patterns.is_empty() {
             return;
         }
-        let taken = self.taken(targets, method);
+        let taken = self.first_matches(targets, method);
         // the rows of patterns come first: even in a long list, they are never merged into the
         // others
         let mut rows: Vec<FoldRow> = Vec::new();
@@ -195,7 +195,7 @@ impl Folds {
     }
 
     /// Returns the first matching pattern of each target. A target with a name keeps its name.
-    fn taken(&self, targets: &[TargetPlan], method: &str) -> Vec<Option<usize>> {
+    fn first_matches(&self, targets: &[TargetPlan], method: &str) -> Vec<Option<usize>> {
         let all = self.patterns.iter().map(|fold| fold.expression.as_str());
         // patterns too large for one automaton are tried one after another
         let set = RegexSet::new(all).ok();
@@ -203,7 +203,7 @@ impl Folds {
             if target.name.is_some() {
                 return None;
             }
-            let asked = Addressed::of(target, method);
+            let asked = Addressed::new(target, method);
             let any = |whole: bool| set.as_ref().is_none_or(|set| set.is_match(asked.whole(whole)));
             let worth = any(false) || any(true);
             worth.then(|| self.patterns.iter().position(|fold| fold.matches(&asked))).flatten()

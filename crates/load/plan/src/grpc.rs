@@ -248,7 +248,7 @@ impl Plan {
             let fields = steps.get(row).map_or(&[][..], |step| &step.ask.headers);
             let own = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
             let own = own.and_then(|(_, text)| text.settled());
-            BodyForm::of(self.grpc.variant, own.as_deref().unwrap_or(kind))
+            BodyForm::new(self.grpc.variant, own.as_deref().unwrap_or(kind))
         };
         (0..self.targets.len()).map(of_row).collect()
     }

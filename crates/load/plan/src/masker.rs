@@ -40,7 +40,7 @@ pub struct Masker {
 impl Masker {
     /// Collects the secrets of a plan: logins, values of secret headers, queries, bodies and
     /// variables, of requests, targets, steps and proxies.
-    pub fn of(plan: &Plan) -> Masker {
+    pub fn new(plan: &Plan) -> Masker {
         let mut masker = Masker::default();
         match &plan.request.auth {
             Some(Auth::Basic { user, password } | Auth::Digest { user, password }) => {
@@ -207,7 +207,7 @@ impl Masker {
     }
 
     /// Masks the beginning of a secret at the end of a truncated text.
-    fn cut(&self, text: &mut String) {
+    fn mask_cut_secret(&self, text: &mut String) {
         let cut = |secret: &str| {
             let mut parts = (SECRET_MIN..secret.len()).rev().filter_map(|end| secret.get(..end));
             parts.find(|part| text.ends_with(part)).map(str::len)
@@ -265,7 +265,7 @@ impl Masker {
         }
         out.push_str(&self.text(&String::from_utf8_lossy(&body)));
         if start.len() >= stats::SAMPLE_BYTES_MAX {
-            self.cut(&mut out);
+            self.mask_cut_secret(&mut out);
         }
         out.into_bytes()
     }
@@ -274,7 +274,7 @@ impl Masker {
 impl Plan {
     /// Returns the texts that are masked in all output and storage, in all their forms.
     pub fn secrets(&self) -> Vec<String> {
-        Masker::of(self).secrets().into_iter().map(str::to_owned).collect()
+        Masker::new(self).secrets().into_iter().map(str::to_owned).collect()
     }
 }
 

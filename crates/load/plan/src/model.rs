@@ -57,7 +57,7 @@ impl Plan {
         if self.connection.clients.is_some()
             && let Load::Open { session: session @ None, .. } = &mut self.load
         {
-            *session = Some(SessionPlan::of(1, Think::None));
+            *session = Some(SessionPlan::new(1, Think::None));
         }
     }
 
@@ -119,7 +119,7 @@ impl Plan {
         }
         for load in self.loads_mut().into_iter() {
             if let Load::Open { session: session @ None, .. } = load {
-                *session = Some(SessionPlan::of(1, Think::None));
+                *session = Some(SessionPlan::new(1, Think::None));
             }
         }
         if let Some(first) = self.scenarios.first() {
@@ -638,7 +638,7 @@ const START_SHARE_MAX: f64 = 0.1;
 
 impl SessionPlan {
     /// Returns sessions of `calls` calls with think times between them.
-    pub fn of(calls: u32, think: Think) -> SessionPlan {
+    pub fn new(calls: u32, think: Think) -> SessionPlan {
         SessionPlan {
             calls,
             think,

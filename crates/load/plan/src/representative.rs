@@ -220,7 +220,7 @@ impl FileLoad {
             lead: true,
             parallel: Some(self.connections),
             start_gap: START_GAP,
-            ..SessionPlan::of(1, Think::None)
+            ..SessionPlan::new(1, Think::None)
         };
         plan.load = Load::Closed { users: self.users, think: Think::None, session: Some(session) };
         plan.connection.per_user = self.connections;

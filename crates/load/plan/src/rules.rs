@@ -210,7 +210,9 @@ pub fn show_resolve(rule: &ResolveRule) -> String {
 pub fn parse_bind(text: &str) -> Result<Vec<IpAddr>, ParseError> {
     let bad = |why: &str| bad(text, "a list of addresses", why, "127.0.0.2-127.0.0.9,127.0.1.1");
     let address = |part: &str| {
-        part.trim().parse::<IpAddr>().map_err(|_| bad(&format!("{} is none", quoted(part.trim()))))
+        part.trim()
+            .parse::<IpAddr>()
+            .map_err(|_| bad(&format!("{} is not an IP address", quoted(part.trim()))))
     };
     let mut addresses = Vec::new();
     for part in text.split(',') {

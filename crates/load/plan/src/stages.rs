@@ -17,7 +17,7 @@ pub enum StageUnit {
 
 impl StageUnit {
     /// Returns the unit of these stages, whether or not they are well-formed.
-    pub fn of(text: &str) -> StageUnit {
+    pub fn from_text(text: &str) -> StageUnit {
         if text.contains('/') { StageUnit::PerSecond } else { StageUnit::Users }
     }
 }
@@ -80,7 +80,7 @@ pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
             quoted(part.trim())
         ))
     };
-    let unit = StageUnit::of(text);
+    let unit = StageUnit::from_text(text);
     let mut stages: Vec<Stage> = Vec::new();
     for part in text.split(',') {
         let (over, levels) =

@@ -106,8 +106,12 @@ fn without_zone(text: &str) -> Option<(String, String)> {
 /// Fails like [`parse_url`], for a scheme other than http, and for a path.
 pub fn parse_proxy(text: &str) -> Result<Url, ParseError> {
     let text = text.trim();
-    let bad =
-        |why: &str| ParseError(format!("{} is not a proxy: {why}; write {PROXY}", shown(text)));
+    let bad = |why: &str| {
+        ParseError(format!(
+            "{} is not a proxy: {why}; write {PROXY}",
+            quoted_without_password(text)
+        ))
+    };
     let mut url = read_url(text, HTTP)?;
     split_location(url.clone()).map_err(|why| bad(&why))?;
     if url.scheme() != "http" {
@@ -223,7 +227,7 @@ fn bare_ipv6(text: &str) -> Option<String> {
 }
 
 fn bad_url(text: &str, why: &str) -> ParseError {
-    ParseError(format!("{} is not a URL: {why}; write {EXAMPLE}", shown(text)))
+    ParseError(format!("{} is not a URL: {why}; write {EXAMPLE}", quoted_without_password(text)))
 }
 
 /// Parses a list with one URL per line, `[METHOD] URL [weight=N] [body=TEXT]`. Empty lines and
@@ -297,7 +301,7 @@ fn take_word(text: &str) -> (&str, &str) {
 }
 
 fn parse_address(text: &str, base: Option<&Url>) -> Result<Url, ParseError> {
-    let bad = |why: &str| ParseError(format!("{} {why}", shown(text)));
+    let bad = |why: &str| ParseError(format!("{} {why}", quoted_without_password(text)));
     let location = match (text.starts_with(['/', '?', '.']), base) {
         (false, _) => parse_url(text)?,
         (true, None) => {
@@ -328,7 +332,7 @@ pub(crate) fn parse_weight(text: &str) -> Result<f64, ParseError> {
 }
 
 /// Quotes like [`quoted`], without the password of a login.
-fn shown(text: &str) -> String {
+fn quoted_without_password(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + 3);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
     let login = text[start..end].rfind('@').map(|at| &text[start..start + at]);

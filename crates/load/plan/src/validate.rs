@@ -349,7 +349,7 @@ fn unknown_part(plan: &Plan, text: &str, name: &str) -> String {
     }
     let known = match names.as_slice() {
         [] => {
-            "there are no named parts: journeys have steps, [[targets]] may have a name, and --clients \
+            "nothing in this plan has a name: journeys have steps, [[targets]] may have a name, and --clients \
              has profiles"
                 .into()
         }

@@ -150,7 +150,7 @@ impl Verify {
 impl Knowledge<'_> {
     /// # Errors
     /// Fails if the target is unknown; the error has its URL and the fix.
-    pub fn of(&self, target: &TargetPlan) -> Result<TargetBody, String> {
+    pub fn expected_body(&self, target: &TargetPlan) -> Result<TargetBody, String> {
         let path = path_and_query(&target.url);
         match self {
             Knowledge::Nothing => Ok(TargetBody::Later),
@@ -223,12 +223,12 @@ mod tests {
         let verify = Verify::Manifest(parse_manifest(&lines).unwrap());
         let known = verify.knowledge();
         for url in ["http://x/a.html", "http://y/b?c=1", "http://h:1/d"] {
-            assert!(known.of(&target(url)).is_ok(), "{url}");
+            assert!(known.expected_body(&target(url)).is_ok(), "{url}");
         }
-        let error = known.of(&target("http://h:2/d")).unwrap_err();
+        let error = known.expected_body(&target("http://h:2/d")).unwrap_err();
         assert_eq!(error, "the manifest has no line for \"/d\"");
         let verify = parse_verify("set:webstone-like").unwrap();
-        let error = verify.knowledge().of(&target("http://h/no")).unwrap_err();
+        let error = verify.knowledge().expected_body(&target("http://h/no")).unwrap_err();
         assert_eq!(error, "the file set has no \"/no\"");
     }
 }

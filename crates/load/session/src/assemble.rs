@@ -10,7 +10,7 @@ use stats::{Cause, CauseId, Counts, Measurement, State, Verdict};
 use units::Nanos;
 
 /// Returns the facts of a run that are known before it is measured.
-pub(crate) fn begun(session: &Session, fit: &Fit) -> RunReport {
+pub(crate) fn initial_report(session: &Session, fit: &Fit) -> RunReport {
     let plan = &*fit.plan;
     let io = fit.network.name(plan);
     let known = session.env.calibration.as_ref();
@@ -76,11 +76,11 @@ impl Session {
     }
 
     fn merge(&self, mut runs: Vec<RunReport>) -> RunReport {
-        let mut all = begun(self, &self.fit);
+        let mut all = initial_report(self, &self.fit);
         all.started_unix_s = runs.first().map_or(0.0, |run| run.started_unix_s);
         all.runs =
-            runs.iter().map(|run| Headline::of(&run.measurement, run.verdict.state)).collect();
-        all.verdict = worst(&runs);
+            runs.iter().map(|run| Headline::new(&run.measurement, run.verdict.state)).collect();
+        all.verdict = worst_verdict(&runs);
         for run in &runs {
             add_cost(&mut all.driver, &run.driver);
         }
@@ -108,7 +108,7 @@ impl Session {
 
     /// Returns the run that a signal prevented.
     pub fn interrupted(&self) -> RunReport {
-        let mut run = begun(self, &self.fit);
+        let mut run = initial_report(self, &self.fit);
         run.measurement.interrupted = true;
         run.verdict = Verdict {
             state: State::Degraded,
@@ -124,7 +124,7 @@ impl Session {
 
     /// Returns a run that consists only of the first call, which got no connection.
     pub fn unreached(&self) -> RunReport {
-        let mut run = begun(self, &self.fit);
+        let mut run = initial_report(self, &self.fit);
         // this machine's ceiling is irrelevant here
         run.driver.dummy = None;
         let mut call = run.first_call.take().unwrap_or_default();
@@ -170,7 +170,7 @@ fn add_cost(all: &mut Driver, run: &Driver) {
 
 /// Returns the verdict over all repeats: the worst state, and each cause once, with its worst
 /// figure.
-fn worst(runs: &[RunReport]) -> Verdict {
+fn worst_verdict(runs: &[RunReport]) -> Verdict {
     let state = runs.iter().map(|run| run.verdict.state).max().unwrap_or_default();
     let mut causes: Vec<Cause> = Vec::new();
     for cause in runs.iter().flat_map(|run| &run.verdict.causes) {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn run(session: &Session, succeeded: u64, busy: &[f64]) -> RunReport {
-        let mut run = begun(session, &session.fit);
+        let mut run = initial_report(session, &session.fit);
         run.measurement.total.counts = Counts { due: succeeded, succeeded, ..Counts::default() };
         run.measurement.window = Nanos::SECOND;
         run.driver.busy = busy.to_vec();

@@ -3,7 +3,9 @@
 
 use crate::over_quic;
 use conduit::{Io, Peer, TlsFactory};
-use engine::exchange::{self, Exchange, Heard, Message, Outgoing, Pause, Request, Trouble};
+use engine::exchange::{
+    self, Exchange, ExchangeError, ExchangeOutcome, Message, Outgoing, Pause, Request,
+};
 use engine::{Endpoint, endpoint_key};
 use net::reactor::Reactor;
 use ownstack::OwnNetwork;
@@ -77,7 +79,7 @@ impl Caller {
 
     /// Makes exchanges over the program's own TCP; nothing else may use the first worker's device
     /// meanwhile.
-    pub fn over(mut self, own: Option<(Arc<OwnNetwork>, u64)>) -> Caller {
+    pub fn with_own_stack(mut self, own: Option<(Arc<OwnNetwork>, u64)>) -> Caller {
         self.own = own;
         self
     }
@@ -131,7 +133,7 @@ impl Caller {
         self
     }
 
-    fn way(&mut self, url: &Url) -> Result<Endpoint, String> {
+    fn find_endpoint(&mut self, url: &Url) -> Result<Endpoint, String> {
         let key = endpoint_key(url);
         if let Some(known) = self.ways.get(&key) {
             return Ok(known.clone());
@@ -156,8 +158,8 @@ impl Caller {
     }
 
     /// Returns a request with the addresses of its server.
-    fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, Heard> {
-        let failed = |class, text| Heard::nothing(Trouble::new(class, text));
+    fn addressed(&mut self, outgoing: Outgoing) -> Result<Request, ExchangeOutcome> {
+        let failed = |class, text| ExchangeOutcome::nothing(ExchangeError::new(class, text));
         let Outgoing { url, mut message, timeout, negotiates } = outgoing;
         let secure = url.scheme() == "https";
         if secure
@@ -170,7 +172,7 @@ impl Caller {
         if secure {
             self.secure(&message).map_err(|why| failed(FailureClass::Tls, why))?;
         }
-        let way = self.way(&url).map_err(|why| failed(FailureClass::Unreachable, why))?;
+        let way = self.find_endpoint(&url).map_err(|why| failed(FailureClass::Unreachable, why))?;
         let Endpoint { peers, tls_name, tunnel, .. } = way;
         if message.is_http3() {
             if !secure {
@@ -219,7 +221,7 @@ impl Caller {
     }
 
     fn agreed(&mut self, url: &Url) -> Option<String> {
-        let Endpoint { peers, tls_name, tunnel, .. } = self.way(url).ok()?;
+        let Endpoint { peers, tls_name, tunnel, .. } = self.find_endpoint(url).ok()?;
         let alpn = [http2::ALPN, HTTP1].map(str::to_owned).to_vec();
         let client = client_of(&net::tls::Settings { alpn, ..self.settings.clone() }).ok()?;
         let (message, timeout) = (Message::Handshake, self.connect);
@@ -232,15 +234,17 @@ impl Caller {
 
     /// Returns an event loop for QUIC and TCP; `None` if no descriptor is left for it.
     fn quic(&self) -> Option<impl Io + use<>> {
-        let carrier = over_quic::Carrier::of(self.tls_http3.as_ref()?)?;
-        Some(carrier.over(Reactor::new(Nanos::ZERO).ok()?))
+        let carrier = over_quic::Carrier::new(self.tls_http3.as_ref()?)?;
+        Some(carrier.wrap(Reactor::new(Nanos::ZERO).ok()?))
     }
 
-    fn talk(&mut self, requests: Vec<Request>) -> Vec<Heard> {
+    fn talk(&mut self, requests: Vec<Request>) -> Vec<ExchangeOutcome> {
         let tunnels = match self.tunnels(&requests) {
             Ok(tunnels) => tunnels,
             Err(why) => {
-                let failed = |_| Heard::nothing(Trouble::new(FailureClass::Tls, why.clone()));
+                let failed = |_| {
+                    ExchangeOutcome::nothing(ExchangeError::new(FailureClass::Tls, why.clone()))
+                };
                 return requests.iter().map(failed).collect();
             }
         };
@@ -298,7 +302,7 @@ fn run_until_stopped(machine: &mut Exchange<'_>, io: &mut impl Io) {
         for event in &ready {
             machine.handle(io, *event);
         }
-        if crate::signals::caught() > 0 {
+        if crate::signals::received_signal() > 0 {
             machine.abandon(io);
             return;
         }
@@ -306,12 +310,12 @@ fn run_until_stopped(machine: &mut Exchange<'_>, io: &mut impl Io) {
 }
 
 impl exchange::Caller for Caller {
-    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
-        let addressed: Vec<Result<Request, Heard>> =
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<ExchangeOutcome> {
+        let addressed: Vec<Result<Request, ExchangeOutcome>> =
             requests.into_iter().map(|outgoing| self.addressed(outgoing)).collect();
         let ready = addressed.iter().flatten().cloned().collect();
         let mut heard = self.talk(ready).into_iter();
-        let place = |addressed: Result<Request, Heard>| match addressed {
+        let place = |addressed: Result<Request, ExchangeOutcome>| match addressed {
             Ok(_) => heard.next(),
             Err(known) => Some(known),
         };
@@ -319,6 +323,6 @@ impl exchange::Caller for Caller {
     }
 
     fn interrupted(&self) -> bool {
-        crate::signals::caught() > 0
+        crate::signals::received_signal() > 0
     }
 }

@@ -19,7 +19,7 @@ pub struct Change {
 impl Change {
     /// Returns the plan of one measurement.
     pub(crate) fn applied(&self, plan: &Plan) -> Plan {
-        let mut plan = PlanDraft::of(plan.clone());
+        let mut plan = PlanDraft::new(plan.clone());
         plan.measure.repeat = 1;
         if let Some(load) = &self.load {
             plan.load = load.clone();

@@ -87,7 +87,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
         Place::Stream(_) => return Ok(()),
         Place::File(place) => place,
     };
-    let probe = beside(&place);
+    let probe = temporary_path(&place);
     File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).with_context(|| {
         format!(
             "cannot write {} (give a file in a folder that exists and that you may write to)",
@@ -154,7 +154,7 @@ impl GrowingFile {
         let (opened, growth) = match place(path)? {
             Place::Stream(stream) => (open_stream(&stream), None),
             Place::File(place) => {
-                let beside = beside(&place);
+                let beside = temporary_path(&place);
                 // leftovers of a process with the same number are not part of it
                 let opened = File::create(&beside)
                     .and_then(|_| OpenOptions::new().append(true).open(&beside));
@@ -205,7 +205,7 @@ impl Drop for GrowingFile {
 }
 
 /// Returns a name in the same folder for an incomplete file.
-pub fn beside(path: &Path) -> PathBuf {
+pub fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.part", std::process::id()));
     path.with_file_name(name)

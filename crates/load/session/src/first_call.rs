@@ -5,7 +5,7 @@
 use crate::network::ConnectionKind;
 use conduit::{Io, TlsFactory};
 use engine::exchange::{
-    Contact, Exchange, Heard, Message, Request, ResponseLimits, Terms, Trouble,
+    Contact, Exchange, ExchangeError, ExchangeOutcome, Message, Request, ResponseLimits, Terms,
 };
 use engine::redirect::{self, Redirect, redirect_method};
 use engine::{Endpoint, build_template, endpoint_key, open_options, proof};
@@ -37,7 +37,7 @@ pub struct PlainCall {
 
 /// Target of a redirect.
 #[derive(Default)]
-struct Leads {
+struct RetryHints {
     /// Destination of a redirect.
     location: Option<Url>,
     /// The head of a response that requests a login.
@@ -61,9 +61,9 @@ pub(crate) fn make(
 ) -> PlainCall {
     let now = crate::wall_clock::unix_seconds() as u64;
     let signed = proof::first_proof(plan, template, now);
-    let (found, refused) = once(plan, endpoint, tls, own, signed.as_ref().unwrap_or(template));
+    let (found, refused) = call_once(plan, endpoint, tls, own, signed.as_ref().unwrap_or(template));
     match refused.and_then(|head| proof::answer_to(plan, template, &head)) {
-        Some(answer) => once(plan, endpoint, tls, own, &answer).0,
+        Some(answer) => call_once(plan, endpoint, tls, own, &answer).0,
         None => found,
     }
 }
@@ -87,17 +87,17 @@ pub(crate) fn connect(
 }
 
 /// Returns the error of a TLS connection for HTTP/2 that negotiated another protocol.
-fn without_http2(plan: &Plan, agreed: Option<&str>) -> Option<Trouble> {
+fn without_http2(plan: &Plan, agreed: Option<&str>) -> Option<ExchangeError> {
     let agreed = agreed.filter(|name| *name != http2::ALPN)?;
     (plan.request.version == HttpVersion::Http2).then(|| {
         let chosen = if agreed.is_empty() { "no protocol" } else { agreed };
         let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
-        Trouble::new(FailureClass::Tls, text)
+        ExchangeError::new(FailureClass::Tls, text)
     })
 }
 
 /// Makes one call; returns the head of a response that requests a login.
-fn once(
+fn call_once(
     plan: &Plan,
     endpoint: &mut Endpoint,
     tls: Option<&net::tls::Client>,
@@ -105,12 +105,12 @@ fn once(
     template: &Template,
 ) -> (PlainCall, Option<Vec<u8>>) {
     let start = net::reactor::monotonic();
-    let message = Message::of(template.clone(), None);
+    let message = Message::new(template.clone(), None);
     let (heard, contact) = exchange(plan, endpoint, tls, own, message, BODY_SHOWN_MAX);
     // closing the connection is not part of the call
     let took = contact.at.unwrap_or_else(net::reactor::monotonic) - start;
     // a response that violates the protocol cannot be measured
-    let broken = |trouble: &Trouble| trouble.class == FailureClass::Protocol;
+    let broken = |trouble: &ExchangeError| trouble.class == FailureClass::Protocol;
     let unreachable = !heard.connected || heard.result.as_ref().is_err_and(broken);
     let (call, leads) = match heard.result {
         Ok(reply) => {
@@ -122,18 +122,23 @@ fn once(
             let facts = (reply.facts.status, reply.facts.body_bytes, version);
             first_call_text(plan, template, facts, &reply.head, &reply.body)
         }
-        Err(trouble) => (failed(plan, trouble, &contact, endpoint), Leads::default()),
+        Err(trouble) => (failed(plan, trouble, &contact, endpoint), RetryHints::default()),
     };
     let streams_max = contact.streams_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let call = FirstCall { took, ..call };
-    let Leads { location, refused, unimplemented } = leads;
+    let RetryHints { location, refused, unimplemented } = leads;
     (PlainCall { call, unreachable, location, streams_max, unimplemented }, refused)
 }
 
 /// Returns a call without a usable response.
-fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint) -> FirstCall {
+fn failed(
+    plan: &Plan,
+    trouble: ExchangeError,
+    contact: &Contact,
+    endpoint: &Endpoint,
+) -> FirstCall {
     let over_quic = plan.request.version == HttpVersion::Http3;
-    let Trouble { class, text, fix_text } = trouble;
+    let ExchangeError { class, text, fix_text } = trouble;
     let peer = contact.peer.as_ref().or(endpoint.peers.last()).filter(|_| over_quic);
     let text = match peer {
         Some(peer) => named(class, text, &peer.to_string()),
@@ -167,7 +172,7 @@ pub(super) fn exchange(
     own: Option<&Arc<OwnNetwork>>,
     message: Message,
     kept: usize,
-) -> (Heard, Contact) {
+) -> (ExchangeOutcome, Contact) {
     let over_http2 = matches!(message, Message::Http2 { .. });
     let request = Request {
         peers: endpoint.peers.clone(),
@@ -182,8 +187,8 @@ pub(super) fn exchange(
     let machine = Exchange::new(vec![request], plan.timeouts.connect, http1).http2_over(http2);
     let done = over_connections_of(plan, tls, own, machine, kept);
     let (heard, contact) = done.unwrap_or_else(|error| {
-        let trouble = Trouble::new(failure_class(&error), error.to_string());
-        (Heard::nothing(trouble), Contact::default())
+        let trouble = ExchangeError::new(failure_class(&error), error.to_string());
+        (ExchangeOutcome::nothing(trouble), Contact::default())
     });
     if let Some(peer) = &contact.peer {
         endpoint.peers = vec![peer.clone()];
@@ -199,26 +204,26 @@ fn over_connections_of(
     own: Option<&Arc<OwnNetwork>>,
     machine: Exchange<'_>,
     kept: usize,
-) -> std::io::Result<(Heard, Contact)> {
+) -> std::io::Result<(ExchangeOutcome, Contact)> {
     let mut terms = terms(plan, kept);
     if let Some(own) = own {
         let mut io = own.caller(plan.seed)?;
         terms.options.bind = Some(io.first_address());
-        let machine = machine.under(terms);
-        let done = match ConnectionKind::of(plan, tls) {
-            ConnectionKind::Shared(shared) => drive(machine, &mut shared.over(&mut io)),
+        let machine = machine.with_terms(terms);
+        let done = match ConnectionKind::new(plan, tls) {
+            ConnectionKind::Shared(shared) => drive(machine, &mut shared.wrap(&mut io)),
             _ => drive(machine, &mut io),
         };
         io.finish_connections();
         return Ok(done);
     }
     let mut io = Reactor::new(Nanos::ZERO)?;
-    let machine = machine.under(terms);
-    Ok(match ConnectionKind::of(plan, tls) {
-        ConnectionKind::Quic(carrier) => drive(machine, &mut carrier.over(io)),
-        ConnectionKind::Shared(shared) => drive(machine, &mut shared.over(io)),
+    let machine = machine.with_terms(terms);
+    Ok(match ConnectionKind::new(plan, tls) {
+        ConnectionKind::Quic(carrier) => drive(machine, &mut carrier.wrap(io)),
+        ConnectionKind::Shared(shared) => drive(machine, &mut shared.wrap(io)),
         ConnectionKind::SharedQuic(shared, carrier) => {
-            drive(machine, &mut shared.over(carrier.over(io)))
+            drive(machine, &mut shared.wrap(carrier.wrap(io)))
         }
         ConnectionKind::Tcp | ConnectionKind::SlowReads(_) => drive(machine, &mut io),
     })
@@ -239,11 +244,11 @@ fn terms(plan: &Plan, kept: usize) -> Terms {
     }
 }
 
-fn drive(mut machine: Exchange<'_>, io: &mut impl Io) -> (Heard, Contact) {
+fn drive(mut machine: Exchange<'_>, io: &mut impl Io) -> (ExchangeOutcome, Contact) {
     machine.drive(io);
     let contact = machine.contact(0);
-    let unasked = || Trouble::new(FailureClass::OtherIo, "nothing was asked".to_owned());
-    (machine.finish().pop().unwrap_or_else(|| Heard::nothing(unasked())), contact)
+    let unasked = || ExchangeError::new(FailureClass::OtherIo, "nothing was asked".to_owned());
+    (machine.finish().pop().unwrap_or_else(|| ExchangeOutcome::nothing(unasked())), contact)
 }
 
 /// Returns the protocol that the server chooses by ALPN, from a handshake without a request. The inner
@@ -263,8 +268,8 @@ pub(crate) fn preference(
 pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
     let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
     // any other redirect is still called, and fails as a redirect without a usable target
-    let spoken = plan.request.version != HttpVersion::Http3 || url.scheme() == "https";
-    if !spoken
+    let negotiated = plan.request.version != HttpVersion::Http3 || url.scheme() == "https";
+    if !negotiated
         || !matches!(url.scheme(), "http" | "https")
         || url.port() == Some(0)
         || !url.has_host()
@@ -299,12 +304,12 @@ fn first_call_text(
     (status, length, http_version): (u16, u64, String),
     head: &[u8],
     body: &[u8],
-) -> (FirstCall, Leads) {
+) -> (FirstCall, RetryHints) {
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let redirect = redirect_method(status, &template.method).is_some();
     let location = fields::location(head).filter(|_| redirect);
     let location = location.and_then(|value| redirect::location(template.url(), value));
-    let mut secrets = Masker::of(plan);
+    let mut secrets = Masker::new(plan);
     secrets.add_request(&template.last);
     let call = FirstCall {
         status,
@@ -318,7 +323,7 @@ fn first_call_text(
     let refused = (status == 401).then(|| head.to_vec());
     let unimplemented =
         plan.is_grpc() && grpc::status_of(status, head, &[]).code == grpc::Code::Unimplemented;
-    (call, Leads { location, refused, unimplemented })
+    (call, RetryHints { location, refused, unimplemented })
 }
 
 /// Formats the status line, some fields and the first bytes of the body on one line, masked.

@@ -325,7 +325,7 @@ fn reflected(plan: &Plan, session: &mut Session) -> Result<Schema, Failure> {
 fn reflected_at(plan: &Plan, session: &mut Session, url: &url::Url) -> Result<Schema, Failure> {
     let mut unserved = String::new();
     for path in PATHS {
-        let mut inquiry = Inquiry::about(url.path()).map_err(usage)?;
+        let mut inquiry = Inquiry::for_service(url.path()).map_err(usage)?;
         let mut at = url.clone();
         at.set_path(path);
         let done = (0..QUESTIONS_MAX).try_for_each(|_| {
@@ -374,9 +374,9 @@ fn ask(
         fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let template = build_template(plan, url, "POST", &own, Some(question), 0, absolute)
         .map_err(|why| failed(why.to_string()))?;
-    let message = Message::of(template, None);
+    let message = Message::new(template, None);
     let (tls, network) = (session.servers.tls.as_ref(), &session.fit.network);
-    let (heard, _) = path::through(network.route().map(|it| &**it), || {
+    let (heard, _) = path::run_on_path(network.route().map(|it| &**it), || {
         first_call::exchange(plan, endpoint, tls, network.own(), message, REFLECTED_MAX)
     })
     .map_err(ReflectionRefusal::Failed)?;
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(plan::identity(&read), plan::identity(&typed));
         let forms = read.grpc_forms();
         assert_eq!(forms, settled.grpc_forms());
-        let of = |kind| BodyForm::of(GrpcVariant::Connect, kind);
+        let of = |kind| BodyForm::new(GrpcVariant::Connect, kind);
         assert_eq!(forms, [of("application/proto"), of("application/connect+proto")]);
         // a name that the descriptors lack is refused with its step
         let wrong = sent.replace("t.S/Many", "t.S/Mani");

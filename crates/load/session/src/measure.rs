@@ -1,6 +1,6 @@
 //! One measurement: runs a session's plan, and gathers what is needed to judge it.
 
-use crate::assemble::{begun, finished};
+use crate::assemble::{finished, initial_report};
 use crate::change::Change;
 use crate::exit::Failure;
 use crate::judge::{Circumstances, FOREIGN_TIME_MIN, Judge};
@@ -43,7 +43,7 @@ impl Session {
             Some(sources) => sources,
             None => requesters.sources(&plan, self, fit, aside)?,
         };
-        let mut run = begun(self, fit);
+        let mut run = initial_report(self, fit);
         if let Network::Fleet(fleet) = &fit.network {
             let task = FleetTask {
                 plan: &plan,
@@ -141,7 +141,7 @@ impl Session {
         // the calls of one agent decide nothing: the manager ends the run
         plan.stop.until_sure &= part.is_none();
         let start = part.map_or_else(
-            || net::reactor::monotonic() + self.env.lead + placement::lead(&plan),
+            || net::reactor::monotonic() + self.env.lead + placement::hold_lead_time(&plan),
             |part| part.start,
         );
         let crowd = fit.network.crowd(&plan);

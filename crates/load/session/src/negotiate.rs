@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::first_call;
 use crate::servers::{offered, tls_client};
 use crate::session::Session;
-use crate::settled::Spoken;
+use crate::settled::Negotiated;
 use plan::{HttpVersion, Plan, TlsPlan};
 
 /// Result if the choice is left to the server.
@@ -58,7 +58,7 @@ impl Session {
             true => TlsPlan::default().alpn,
             false => offered.clone(),
         };
-        self.speak(Spoken { version, alpn });
+        self.set_protocol(Negotiated { version, alpn });
         if secure {
             let plan = self.fit.plan.clone();
             self.servers.renew_tls(&plan).map_err(Failure::from_run)?;

@@ -48,9 +48,9 @@ pub(crate) enum ConnectionKind {
 }
 
 impl ConnectionKind {
-    pub(crate) fn of(plan: &Plan, tls: Option<&net::tls::Client>) -> ConnectionKind {
+    pub(crate) fn new(plan: &Plan, tls: Option<&net::tls::Client>) -> ConnectionKind {
         let carrier = tls.and_then(|client| over_quic::carrier(plan, client));
-        match (carrier, SharedConnections::of(plan, tls), plan.websocket.read_rate) {
+        match (carrier, SharedConnections::new(plan, tls), plan.websocket.read_rate) {
             (Some(carrier), Some(shared), _) => ConnectionKind::SharedQuic(shared, carrier),
             (Some(carrier), None, _) => ConnectionKind::Quic(carrier),
             (None, Some(shared), _) => ConnectionKind::Shared(shared),
@@ -172,13 +172,13 @@ impl Network {
         };
         Ok(match (kind, sockets) {
             (ConnectionKind::Quic(carrier), _) => {
-                over_quic::network(carrier.over(Reactor::new(spin)?))
+                over_quic::network(carrier.wrap(Reactor::new(spin)?))
             }
             (ConnectionKind::SharedQuic(shared, carrier), _) => {
-                over_quic::shared_network(shared.over(carrier.over(Reactor::new(spin)?)))
+                over_quic::shared_network(shared.wrap(carrier.wrap(Reactor::new(spin)?)))
             }
             (ConnectionKind::Shared(shared), _) => {
-                WorkerNetwork::Tunnels(Box::new(shared.over(Reactor::new(spin)?)))
+                WorkerNetwork::Tunnels(Box::new(shared.wrap(Reactor::new(spin)?)))
             }
             (ConnectionKind::SlowReads(bytes_per_s), _) => {
                 let io = PacedReads::new(Reactor::new(spin)?, f64::from(bytes_per_s));
@@ -195,7 +195,7 @@ impl Network {
 /// Returns the connections of a worker over the program's own TCP.
 fn over_own(io: OwnStack, kind: ConnectionKind) -> WorkerNetwork {
     match kind {
-        ConnectionKind::Shared(shared) => WorkerNetwork::OwnTunnels(Box::new(shared.over(io))),
+        ConnectionKind::Shared(shared) => WorkerNetwork::OwnTunnels(Box::new(shared.wrap(io))),
         ConnectionKind::SlowReads(bytes_per_s) => {
             WorkerNetwork::OwnPaced(Box::new(PacedReads::new(io, f64::from(bytes_per_s))))
         }

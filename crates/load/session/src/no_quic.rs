@@ -29,11 +29,11 @@ impl Carrier {
         None
     }
 
-    pub fn of(_client: &net::tls::Client) -> Option<Carrier> {
+    pub fn new(_client: &net::tls::Client) -> Option<Carrier> {
         None
     }
 
-    pub fn over(self, _io: Reactor) -> Reactor {
+    pub fn wrap(self, _io: Reactor) -> Reactor {
         match self {}
     }
 }

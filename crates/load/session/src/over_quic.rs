@@ -29,12 +29,12 @@ pub fn carrier(plan: &Plan, client: &net::tls::Client) -> Option<Carrier> {
         search_mtu: may_upload(plan),
         keeps_alive: plan.tunnels_websockets(),
     };
-    let spoken = plan.request.version == HttpVersion::Http3;
+    let negotiated = plan.request.version == HttpVersion::Http3;
     let moves = plan.connection.migrate.map(|when| match when {
         Migrate::Every(span) => Moves::Every(span),
         Migrate::Calls(count) => Moves::Requests(count),
     });
-    spoken.then(|| {
+    negotiated.then(|| {
         let factory = client.factory();
         Carrier { handshakes: factory.quic(), by_hand: None, users: Some(factory), limits, moves }
     })
@@ -66,15 +66,15 @@ impl Carrier {
     pub fn of_factory(factory: &net::tls::Factory) -> Option<Carrier> {
         let by_hand = Some(factory.quic_by_hand());
         let handshakes = factory.quic();
-        Some(Carrier { handshakes, by_hand, users: None, limits: wide(), moves: None })
+        Some(Carrier { handshakes, by_hand, users: None, limits: unlimited_windows(), moves: None })
     }
 
     /// Creates settings for single exchanges, whose windows are large. `client` offers HTTP/3.
-    pub fn of(client: &net::tls::Client) -> Option<Carrier> {
+    pub fn new(client: &net::tls::Client) -> Option<Carrier> {
         Carrier::of_factory(&client.factory())
     }
 
-    pub fn over(self, io: Reactor) -> Quic {
+    pub fn wrap(self, io: Reactor) -> Quic {
         let Carrier { handshakes, by_hand, users, limits, moves } = self;
         let quic = ::quic::Quic::new(io, net::reactor::instant(), handshakes, &limits, None);
         let quic = quic.moving(moves);
@@ -90,7 +90,7 @@ impl Carrier {
 }
 
 /// Returns windows that do not limit the transfer.
-fn wide() -> Limits {
+fn unlimited_windows() -> Limits {
     let http2::SessionSettings { stream_window, connection_window, .. } =
         http2::SessionSettings::default();
     Limits { stream_window, connection_window, search_mtu: false, keeps_alive: false }

@@ -94,18 +94,18 @@ pub(crate) fn open(
 ) -> Result<Arc<OwnNetwork>> {
     let six = plan.driver.sources.is_some_and(|prefix| prefix.network.is_ipv6());
     let xdp = plan.driver.stack.xdp().is_some();
-    endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, six, xdp))?;
+    endpoints.iter_mut().try_for_each(|endpoint| keep_family(endpoint, six, xdp))?;
     let (threads, parts) = match varied {
         None => (own.workers, own.workers),
         Some(threads) => (own.most, own.most.max(threads)),
     };
-    let network = create(ask(plan, own.workers), threads, parts)?;
-    endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
+    let network = create(network_request(plan, own.workers), threads, parts)?;
+    endpoints.iter().try_for_each(|endpoint| check_reachable(endpoint, &network))?;
     notes.push(note(plan.driver.tcp.as_ref(), &network));
     if let Handover::Fallback(reason) = network.handover() {
         notes.push(format!("--stack own:batches: packets go one by one: {reason}"));
     }
-    if let Some(paths) = &network.ask().paths {
+    if let Some(paths) = &network.request().paths {
         notes.extend(path::beyond(&paths.population));
     }
     Ok(network)
@@ -124,7 +124,7 @@ fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
              packets",
             hook.name(),
             if queues == 1 { "1 queue".to_owned() } else { format!("all {queues} queues") },
-            match network.ask().workers {
+            match network.request().workers {
                 0 | 1 => String::new(),
                 threads => format!(", {threads} threads, each with its own addresses"),
             }
@@ -139,7 +139,7 @@ fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
 }
 
 /// Checks that packets reach one of an endpoint's addresses.
-fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
+fn check_reachable(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
     let mut trouble = None;
     for address in endpoint.peers.iter().filter_map(Peer::address) {
         match network.reach(address.ip()) {
@@ -147,7 +147,7 @@ fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
             Err(error) => trouble = trouble.or(Some(error)),
         }
     }
-    trouble.map_or(Ok(()), |error| Err(explained(error)))
+    trouble.map_or(Ok(()), |error| Err(explain_error(error)))
 }
 
 /// Returns the network of a trial whose plan may need a different one than `network`: over the same
@@ -156,19 +156,19 @@ fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
 /// # Errors
 /// Fails if this machine or user cannot set it up.
 pub(crate) fn refit(plan: &Plan, own: Threads, network: &OwnNetwork) -> Result<Arc<OwnNetwork>> {
-    let asked = ask(plan, own.workers);
-    let ground = Some(network.ground()).filter(|ground| ground.suits(&asked));
+    let asked = network_request(plan, own.workers);
+    let ground = Some(network.ground()).filter(|ground| ground.can_serve(&asked));
     match ground.map(|ground| OwnNetwork::on(ground, asked.clone())) {
         Some(Ok(network)) => Ok(network),
-        Some(Err(trouble)) if asked.prefix.is_some() => Err(explained(trouble)),
+        Some(Err(trouble)) if asked.prefix.is_some() => Err(explain_error(trouble)),
         // a plan without a prefix gets other devices, whose parts have more addresses
         _ => create(asked, own.most, own.most),
     }
 }
 
-fn ask(plan: &Plan, workers: u32) -> NetworkRequest {
-    let paths =
-        WantedPath::asked(plan).map(|(_, population, clients)| InsidePaths { population, clients });
+fn network_request(plan: &Plan, workers: u32) -> NetworkRequest {
+    let paths = WantedPath::from_plan(plan)
+        .map(|(_, population, clients)| InsidePaths { population, clients });
     let prefix = prefix(plan);
     let batches = match plan.driver.stack {
         StackChoice::OwnBatches => BatchUse::Always,
@@ -222,7 +222,7 @@ const OTHER_DESCRIPTORS: u64 = 64;
 /// of `threads` has one worker of the network or, with clients, as many as it has clients.
 fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<OwnNetwork>> {
     if asked.prefix.is_none() {
-        return OwnNetwork::open(asked).map_err(explained);
+        return OwnNetwork::open(asked).map_err(explain_error);
     }
     let wide = NetworkRequest { workers: parts, ..asked.clone() };
     if asked.paths.is_none() {
@@ -230,11 +230,11 @@ fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<Own
     }
     let mut shared_ground = shared_ground();
     if let Some(ground) = shared_ground.upgrade() {
-        if ground.suits(&asked) {
-            return OwnNetwork::on(&ground, asked).map_err(explained);
+        if ground.can_serve(&asked) {
+            return OwnNetwork::on(&ground, asked).map_err(explain_error);
         }
         if ground.prefix() == asked.prefix {
-            return Err(unlike(&ground, &asked));
+            return Err(mismatch_error(&ground, &asked));
         }
     }
     if asked.xdp.is_some() {
@@ -244,7 +244,7 @@ fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<Own
         let all = host::limits::descriptors_open() + sockets + OTHER_DESCRIPTORS;
         host::raise_descriptors(all).ok();
     }
-    let ground = Ground::open(&wide).map_err(explained)?;
+    let ground = Ground::open(&wide).map_err(explain_error)?;
     let network = match OwnNetwork::on(&ground, asked.clone()) {
         // parts for more threads than this load has are too small for its clients
         Err(NetworkTrouble::Path(PathTrouble::TooManyClients { .. }))
@@ -255,14 +255,14 @@ fn create(mut asked: NetworkRequest, threads: u32, parts: u32) -> Result<Arc<Own
         }
         done => done,
     };
-    let network = network.map_err(explained)?;
+    let network = network.map_err(explain_error)?;
     *shared_ground = Arc::downgrade(network.ground());
     Ok(network)
 }
 
 /// Returns the message for a prefix that another target's devices use and this network cannot
 /// share.
-fn unlike(ground: &Ground, asked: &NetworkRequest) -> anyhow::Error {
+fn mismatch_error(ground: &Ground, asked: &NetworkRequest) -> anyhow::Error {
     let (threads, parts) = (asked.workers, ground.threads());
     let (why, fix) = if threads > parts {
         let parts = match parts {
@@ -273,7 +273,7 @@ fn unlike(ground: &Ground, asked: &NetworkRequest) -> anyhow::Error {
         (why, "the same --threads")
     } else {
         (
-            "with another --stack, or with paths for one of them alone".to_owned(),
+            "with another --stack, or with paths for only one of them".to_owned(),
             "the same --stack and paths",
         )
     };
@@ -283,7 +283,7 @@ fn unlike(ground: &Ground, asked: &NetworkRequest) -> anyhow::Error {
     )
 }
 
-fn explained(trouble: NetworkTrouble) -> anyhow::Error {
+fn explain_error(trouble: NetworkTrouble) -> anyhow::Error {
     let text = match trouble {
         NetworkTrouble::Path(PathTrouble::Host(error)) => format!(
             "a network device on this host is needed, which only root can create ({error}); fix: \
@@ -302,11 +302,11 @@ fn explained(trouble: NetworkTrouble) -> anyhow::Error {
 /// Returns the client addresses of the users, if the plan has kinds of clients.
 pub(crate) fn crowd(network: &OwnNetwork, plan: &Plan) -> Option<Crowd> {
     plan.connection.clients.as_ref()?;
-    Some(Crowd { firsts: network.firsts(), kinds: network.dealt().into() })
+    Some(Crowd { firsts: network.firsts(), kinds: network.client_kinds().into() })
 }
 
 /// Removes the addresses whose family differs from the connections'.
-fn carried(endpoint: &mut Endpoint, six: bool, xdp: bool) -> Result<()> {
+fn keep_family(endpoint: &mut Endpoint, six: bool, xdp: bool) -> Result<()> {
     let near = |peer: &Peer| peer.address().is_some_and(|it| it.is_ipv6() && it.ip().is_loopback());
     // a WebSocket over HTTP/2 is a tunnel to such an address
     let fits = |peer: &Peer| {
@@ -320,7 +320,7 @@ fn carried(endpoint: &mut Endpoint, six: bool, xdp: bool) -> Result<()> {
     let key = &endpoint.key;
     if six && endpoint.peers.iter().any(near) {
         if xdp {
-            // no address of this host is reachable: `reached` reports it
+            // no address of this host is reachable: `check_reachable` reports it
             endpoint.peers.retain(near);
             return Ok(());
         }
@@ -393,7 +393,7 @@ mod tests {
                 tunnel: None,
                 absolute: false,
             };
-            match carried(&mut endpoint, six, xdp) {
+            match keep_family(&mut endpoint, six, xdp) {
                 Ok(()) => {
                     let left = endpoint.peers.iter().filter_map(Peer::address);
                     left.map(|it| it.to_string()).collect::<Vec<_>>().join(" ")

@@ -33,22 +33,22 @@ pub struct WantedPath {
 impl WantedPath {
     /// Creates one link shared by all users.
     pub fn single(spec: &PathSpec) -> WantedPath {
-        WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
+        WantedPath { option: "--path", population: Population::new(spec.clone()), clients: 1 }
     }
 
     /// Returns the path that a plan requests from a forwarder; `None` for no path, or for a path
     /// inside the program's own TCP.
-    fn of(plan: &Plan) -> Option<WantedPath> {
-        let (option, population, clients) = WantedPath::asked(plan)?;
+    fn new(plan: &Plan) -> Option<WantedPath> {
+        let (option, population, clients) = WantedPath::from_plan(plan)?;
         (!plan.driver.stack.is_own()).then_some(WantedPath { option, population, clients })
     }
 
     /// Returns the option by which a plan requests paths, the distribution of clients over paths,
     /// and their number.
-    pub fn asked(plan: &Plan) -> Option<(&'static str, Population, u32)> {
+    pub fn from_plan(plan: &Plan) -> Option<(&'static str, Population, u32)> {
         match (&plan.connection.clients, &plan.connection.path) {
             (Some(population), _) => Some(("--clients", population.clone(), plan.client_count())),
-            (None, Some(spec)) => Some(("--path", Population::of(spec.clone()), 1)),
+            (None, Some(spec)) => Some(("--path", Population::new(spec.clone()), 1)),
             (None, None) => None,
         }
     }
@@ -65,8 +65,8 @@ impl EmulatedPath {
         endpoints: &mut [Endpoint],
         notes: &mut Vec<String>,
     ) -> Result<Option<EmulatedPath>> {
-        let Some(asked) = WantedPath::of(plan) else { return Ok(None) };
-        endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, asked.option))?;
+        let Some(asked) = WantedPath::new(plan) else { return Ok(None) };
+        endpoints.iter_mut().try_for_each(|endpoint| keep_ipv4(endpoint, asked.option))?;
         let route = EmulatedPath::create(asked, plan.seed)?;
         notes.extend(route.notes());
         Ok(Some(route))
@@ -81,7 +81,7 @@ impl EmulatedPath {
         plan: &Plan,
         route: Option<&Arc<EmulatedPath>>,
     ) -> Result<Option<Arc<EmulatedPath>>> {
-        let Some(asked) = WantedPath::of(plan) else { return Ok(None) };
+        let Some(asked) = WantedPath::new(plan) else { return Ok(None) };
         match route {
             Some(route) if route.asked == asked => Ok(Some(route.clone())),
             _ => Ok(Some(Arc::new(EmulatedPath::create(asked, plan.seed)?))),
@@ -116,25 +116,28 @@ impl EmulatedPath {
     /// Returns the client addresses of the users, if the plan has kinds of clients.
     pub fn crowd(&self, plan: &Plan) -> Option<Crowd> {
         plan.connection.clients.as_ref()?;
-        Some(Crowd { firsts: [self.path.first_client()].into(), kinds: self.path.dealt().into() })
+        Some(Crowd {
+            firsts: [self.path.first_client()].into(),
+            kinds: self.path.client_kinds().into(),
+        })
     }
 
     /// Makes the calling thread use the network of this host again, where the servers are, until
     /// [`Self::enter`].
     pub fn leave(&self) -> std::io::Result<()> {
-        self.path.far().enter()
+        self.path.server_namespace().enter()
     }
 
     /// Makes the sockets of the calling thread use the path from now on.
     pub fn enter(&self) -> std::io::Result<()> {
-        self.path.near().enter()
+        self.path.client_namespace().enter()
     }
 
     /// Returns the additional time that a connection over the path may take to be established,
     /// without fault of the server.
-    pub fn patience(&self) -> Nanos {
+    pub fn setup_allowance(&self) -> Nanos {
         let parts = self.asked.population.parts.iter();
-        parts.map(|part| part.path.patience()).max().unwrap_or(Nanos::ZERO)
+        parts.map(|part| part.path.setup_allowance()).max().unwrap_or(Nanos::ZERO)
     }
 
     /// Returns the traffic since the last call.
@@ -176,7 +179,7 @@ const OF_A_CONNECTION: f64 = 7.0;
 /// Returns the packet rate of an open load if it exceeds the emulation's capacity, by the length of
 /// the first response's content in bytes. A request is a packet and its acknowledgment; every
 /// second packet of a response is acknowledged.
-pub(crate) fn crowded(plan: &Plan, length: u64) -> Option<String> {
+pub(crate) fn excess_packet_rate(plan: &Plan, length: u64) -> Option<String> {
     let calls = rate_peak(plan).ok()?;
     let alone =
         plan.connection.calls.map_or(0.0, |calls| OF_A_CONNECTION / f64::from(calls.max(1)));
@@ -196,7 +199,7 @@ pub(crate) fn crowded(plan: &Plan, length: u64) -> Option<String> {
 }
 
 /// Removes the addresses that are not IPv4.
-fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
+fn keep_ipv4(endpoint: &mut Endpoint, option: &str) -> Result<()> {
     let is_v4 = |peer: &Peer| peer.address().is_some_and(|address| address.is_ipv4());
     if !endpoint.peers.iter().any(is_v4) {
         bail!(
@@ -211,7 +214,7 @@ fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
 
 /// Runs code that opens sockets, through the path if there is one: on a separate thread, so that
 /// the calling thread stays in the network of this host.
-pub(crate) fn through<T: Send>(
+pub(crate) fn run_on_path<T: Send>(
     route: Option<&EmulatedPath>,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Failure> {
@@ -246,18 +249,21 @@ mod tests {
             Plan { load, ..Plan::for_url("http://127.0.0.1/".parse().unwrap()) }
         };
         // 2 and 1.5 times 7 packets of a response
-        let reported = crowded(&open(60_000.0), 10_000).unwrap();
+        let reported = excess_packet_rate(&open(60_000.0), 10_000).unwrap();
         assert!(
             reported.contains("60,000/s") && reported.contains("about 750,000 packets"),
             "{reported}"
         );
-        assert_eq!(crowded(&open(8_000.0), 10_000), None);
+        assert_eq!(excess_packet_rate(&open(8_000.0), 10_000), None);
         let mut closing = open(20_000.0);
-        assert_eq!(crowded(&closing, 100), None);
+        assert_eq!(excess_packet_rate(&closing, 100), None);
         closing.connection.calls = Some(1);
-        assert!(crowded(&closing, 100).is_some(), "each call opens and ends a connection");
+        assert!(
+            excess_packet_rate(&closing, 100).is_some(),
+            "each call opens and ends a connection"
+        );
         // the speed of a closed loop is unknown in advance
         let users = Load::Closed { users: 1_000, think: Think::None, session: None };
-        assert_eq!(crowded(&Plan { load: users, ..open(1.0) }, 10_000), None);
+        assert_eq!(excess_packet_rate(&Plan { load: users, ..open(1.0) }, 10_000), None);
     }
 }

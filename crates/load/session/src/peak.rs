@@ -113,7 +113,7 @@ mod tests {
         let mut staged = plan(1.0, None);
         staged.set_stages(plan::stages::parse_stages("10s:300/s, 10s:20/s").unwrap());
         assert_eq!(rate_peak(&staged), Ok(300.0));
-        let session = SessionPlan::of(5, Think::None);
+        let session = SessionPlan::new(5, Think::None);
         assert_eq!(rate_peak(&plan(10.0, Some(session))), Ok(50.0));
     }
 

@@ -78,7 +78,7 @@ fn sharing(servers: &[u32], cores: &[u32]) -> String {
             let name = host::process_name(*pid);
             format!("the server ({name}, pid {pid}) shares core {cores} with the workers")
         }
-        None => format!("the server has no core but {cores}, where the workers run"),
+        None => format!("the server may run only on core {cores}, which the workers use"),
     }
 }
 
@@ -296,7 +296,7 @@ fn bound_queues(plan: &mut Plan) {
 
 /// Returns the time before the first due instant in which held connections are opened, at a rate
 /// that a server of this host can accept.
-pub(crate) fn lead(plan: &Plan) -> Nanos {
+pub(crate) fn hold_lead_time(plan: &Plan) -> Nanos {
     let held = u64::from(plan.connection.idle.unwrap_or(0));
     Nanos(HELD_EACH.0 * held)
 }

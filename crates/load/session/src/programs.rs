@@ -61,7 +61,7 @@ pub fn outline(
             servers: made.further_servers(),
             metrics: made.metrics(),
         },
-        base: made.home().cloned(),
+        base: made.base_server().cloned(),
         files: made.files()?,
         load: made.load_options(),
         objectives,
@@ -83,7 +83,7 @@ fn read_with(script: &ScriptPlan, files: &dyn FileSource) -> Result<PlannedScrip
         // a panic drops both holders of the sender, which ends the loop below
         let reading = scope.spawn(move || {
             let end = questions.clone();
-            let read = read(script, OUTLINE_SEED, move |path| ask(&questions, path));
+            let read = read(script, OUTLINE_SEED, move |path| request_file(&questions, path));
             end.lock().unwrap_or_else(PoisonError::into_inner).take();
             read
         });
@@ -102,7 +102,7 @@ fn read_with(script: &ScriptPlan, files: &dyn FileSource) -> Result<PlannedScrip
 }
 
 /// Requests a file; after the outline is read there is no answer.
-fn ask(questions: &Mutex<Option<Sender<FileQuestion>>>, path: &str) -> FileContent {
+fn request_file(questions: &Mutex<Option<Sender<FileQuestion>>>, path: &str) -> FileContent {
     let questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
     let (answer, content) = channel();
     let sent = questions.as_ref().and_then(|it| it.send((path.to_owned(), answer)).ok());
@@ -240,5 +240,5 @@ pub(crate) fn exchange_caller(plan: &Plan, session: &Session) -> Result<Caller, 
     let own = session.fit.network.own().map(|network| (network.clone(), plan.seed));
     let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
     let endpoints = &session.servers.endpoints;
-    Ok(caller.over(own).by_plan(endpoints, servers::meeting(plan)))
+    Ok(caller.with_own_stack(own).by_plan(endpoints, servers::endpoint_finder(plan)))
 }

@@ -38,7 +38,9 @@ pub fn unless_interrupted<T: Send + 'static>(
     loop {
         match done.recv_timeout(SIGNAL_CHECK) {
             Ok(done) => return Ok(Some(done)),
-            Err(RecvTimeoutError::Timeout) if crate::signals::caught() > 0 => return Ok(None),
+            Err(RecvTimeoutError::Timeout) if crate::signals::received_signal() > 0 => {
+                return Ok(None);
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::usage(format!("{owner} panicked; this is a bug")));
@@ -88,7 +90,7 @@ impl Session {
         }
         self.limit_streams(found.streams_max);
         if self.fit.network.route().is_some() {
-            self.notes.extend(path::crowded(&self.fit.plan, found.call.length));
+            self.notes.extend(path::excess_packet_rate(&self.fit.plan, found.call.length));
         }
         self.follow_redirects(&mut found, from)?;
         if !found.unreachable {
@@ -133,7 +135,7 @@ impl Session {
             let Some(template) = first_call::redirected(plan, &from, &url, place) else { break };
             let (tls, network) = (self.servers.tls.as_ref(), &self.fit.network);
             let call = || first_call::make(plan, endpoint, tls, network.own(), &template);
-            found.location = path::through(network.route().map(|it| &**it), call)?.location;
+            found.location = path::run_on_path(network.route().map(|it| &**it), call)?.location;
             from = template;
         }
         Ok(())
@@ -185,7 +187,7 @@ impl Session {
         }
         let endpoint = &mut self.servers.endpoints[template.endpoint as usize];
         let (tls, network) = (self.servers.tls.as_ref(), &self.fit.network);
-        let found = path::through(network.route().map(|it| &**it), || match journeys {
+        let found = path::run_on_path(network.route().map(|it| &**it), || match journeys {
             Some(_) if !over_quic => first_call::connect(plan, endpoint, tls, network.own()),
             _ => first_call::make(plan, endpoint, tls, network.own(), &template),
         })?;
@@ -201,6 +203,6 @@ impl Session {
         let mut endpoint = self.servers.endpoints[template.endpoint as usize].clone();
         let (tls, network) = (self.servers.tls.as_ref(), &self.fit.network);
         let call = || first_call::make(&plan, &mut endpoint, tls, network.own(), template);
-        path::through(network.route().map(|it| &**it), call)
+        path::run_on_path(network.route().map(|it| &**it), call)
     }
 }

@@ -18,6 +18,7 @@ pub struct LoadedScript {
 }
 
 impl LoadedScript {
+    /// Loads the script and runs its setup.
     /// `complain` receives the error of a text that cannot be loaded; as in wrk, the run continues
     /// without the script.
     ///

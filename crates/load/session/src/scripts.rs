@@ -89,7 +89,7 @@ impl Requesters {
         let (script, parts) = script.map_err(failure)?;
         // a proof is added to the head of a single request
         let many = parts.iter().any(|part| part.wants().requests > 1);
-        if many && engine::proof::proves(plan) {
+        if many && engine::proof::needs_proofs(plan) {
             return Err(Failure::usage(
                 "--script: request() returns several requests in one text, but --digest, \
                  --aws-sigv4 and --token-url need a single request: let it return one",

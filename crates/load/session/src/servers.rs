@@ -76,7 +76,7 @@ pub(crate) fn unmatched(plan: &Plan) -> impl Iterator<Item = String> {
     plan.measure.folds.unmatched().map(move |fold| {
         let list = if count == 1 { "the only URL".into() } else { format!("any of {count} URLs") };
         format!(
-            "--fold {}: it does not match {list}, or an earlier pattern takes them; it has no row",
+            "--fold {}: it does not match {list}, or an earlier pattern matches first; it gets no row",
             units::quoted(&fold.text)
         )
     })
@@ -103,7 +103,7 @@ pub(crate) fn endpoint_at(plan: &Plan, url: &Url, address: SocketAddr) -> Result
 }
 
 /// Returns the function that finds endpoints for single exchanges, by the rules of a plan.
-pub(crate) fn meeting(plan: &Plan) -> Meet {
+pub(crate) fn endpoint_finder(plan: &Plan) -> Meet {
     let plan = plan.clone();
     Box::new(move |url| endpoint_of(&plan, url).map_err(|error| format!("{error:#}")))
 }

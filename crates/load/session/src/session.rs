@@ -8,7 +8,7 @@ use crate::own_stack::{self, PrefixUse, Threads};
 use crate::path::EmulatedPath;
 use crate::placement::{self, Placement};
 use crate::servers::{self, Servers};
-use crate::settled::{Settled, Spoken};
+use crate::settled::{Negotiated, Settled};
 use crate::{sockets, sut};
 use anyhow::Result;
 use engine::token::Tokens;
@@ -52,7 +52,7 @@ impl Env {
     }
 
     /// Reads the state for sessions of these plans, each measured under several loads.
-    pub fn varied<'a>(plans: impl IntoIterator<Item = &'a Plan>) -> Env {
+    pub fn for_variations<'a>(plans: impl IntoIterator<Item = &'a Plan>) -> Env {
         let uses = plans.into_iter().filter_map(own_stack::prefix_use).collect();
         Env { varied: Some(uses), ..Env::here() }
     }
@@ -164,7 +164,7 @@ impl Session {
             session.servers.add(plan, url)?;
         }
         session.servers.prepare_tls(plan)?;
-        session.tokens = Tokens::of(plan).map_err(anyhow::Error::msg)?.map(Arc::new);
+        session.tokens = Tokens::new(plan).map_err(anyhow::Error::msg)?.map(Arc::new);
         session.notes.extend(servers::unmatched(plan));
         session.place(plan.clone())?;
         session.open_network()?;
@@ -251,8 +251,8 @@ impl Session {
     }
 
     /// Sets the negotiated protocol.
-    pub(crate) fn speak(&mut self, spoken: Spoken) {
-        self.settled.spoken = Some(spoken);
+    pub(crate) fn set_protocol(&mut self, negotiated: Negotiated) {
+        self.settled.negotiated = Some(negotiated);
         self.apply_settled();
     }
 

@@ -7,7 +7,7 @@ use plan::{AnswerField, HttpVersion, Plan};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
     /// The protocol, if the plan leaves it to the servers.
-    pub(crate) spoken: Option<Spoken>,
+    pub(crate) negotiated: Option<Negotiated>,
     /// Maximum streams of a connection, if fewer than the plan requests.
     pub(crate) streams: Option<u32>,
     /// The body of gRPC requests, made from the plan's message.
@@ -26,7 +26,7 @@ pub(crate) struct Settled {
 
 /// Protocol, as if the plan had named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Spoken {
+pub(crate) struct Negotiated {
     pub(crate) version: HttpVersion,
     /// ALPN protocols offered if the version leaves the choice open.
     pub(crate) alpn: Vec<String>,
@@ -36,7 +36,7 @@ impl Settled {
     /// Returns the plan with the negotiated values.
     pub(crate) fn applied(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
-        if let Some(Spoken { version, alpn }) = &self.spoken {
+        if let Some(Negotiated { version, alpn }) = &self.negotiated {
             plan.request.version = *version;
             plan.tls.alpn.clone_from(alpn);
         }
@@ -70,8 +70,10 @@ mod tests {
         typed.request.version = HttpVersion::Auto;
         typed.connection.pipeline = 100;
         assert_eq!(Settled::default().applied(&typed), typed);
-        let spoken = Spoken { version: HttpVersion::Http2, alpn: vec!["http/1.1".to_owned()] };
-        let settled = Settled { spoken: Some(spoken), streams: Some(8), ..Settled::default() };
+        let negotiated =
+            Negotiated { version: HttpVersion::Http2, alpn: vec!["http/1.1".to_owned()] };
+        let settled =
+            Settled { negotiated: Some(negotiated), streams: Some(8), ..Settled::default() };
         let applied = settled.applied(&typed);
         let (request, connection) = (&applied.request, &applied.connection);
         assert_eq!((request.version, connection.pipeline), (HttpVersion::Http2, 8));

@@ -13,7 +13,7 @@ pub(crate) struct SharedConnections {
 }
 
 impl SharedConnections {
-    pub(crate) fn of(plan: &Plan, tls: Option<&net::tls::Client>) -> Option<SharedConnections> {
+    pub(crate) fn new(plan: &Plan, tls: Option<&net::tls::Client>) -> Option<SharedConnections> {
         plan.tunnels_websockets().then(|| SharedConnections {
             settings: engine::http2_settings(plan),
             per_connection: plan.websockets_per_connection(),
@@ -22,7 +22,7 @@ impl SharedConnections {
     }
 
     /// Returns the WebSockets of a worker over its sockets, or over its QUIC connections.
-    pub(crate) fn over<I: Io>(self, io: I) -> Tunnels<I> {
+    pub(crate) fn wrap<I: Io>(self, io: I) -> Tunnels<I> {
         let SharedConnections { settings, per_connection, tls } = self;
         let tls = tls.map(|client| -> Box<dyn conduit::TlsFactory> { Box::new(client.factory()) });
         Tunnels::new(io, TunnelTerms { settings, per_connection, tls })

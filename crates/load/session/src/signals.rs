@@ -84,8 +84,8 @@ pub fn before_exit(clean_up: fn()) -> std::io::Result<()> {
         }
     }
     let mut seen = [0_u32; 2];
-    if caught() > 0 {
-        seen[kind(caught() as i32)] = 1;
+    if received_signal() > 0 {
+        seen[kind(received_signal() as i32)] = 1;
     }
     let body = move || {
         let second = |signal: i32| {
@@ -133,10 +133,10 @@ fn number() -> &'static Arc<AtomicUsize> {
 pub fn pause(span: Duration) -> bool {
     let (_keep, never) = mpsc::channel::<()>();
     never.recv_timeout(span).ok();
-    caught() == 0
+    received_signal() == 0
 }
 
 /// Returns the number of the received signal, or 0.
-pub fn caught() -> usize {
+pub fn received_signal() -> usize {
     number().load(Ordering::Relaxed)
 }

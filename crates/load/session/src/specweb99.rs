@@ -81,8 +81,8 @@ impl Posting {
     fn ask(&self, url: &url::Url) -> Result<Vec<u8>, String> {
         let settings = servers::exchange_tls_settings(&self.plan);
         let own = self.network.own().map(|network| (network.clone(), self.plan.seed));
-        let caller = Caller::new(self.plan.timeouts.connect, settings)?.over(own);
-        let meeting = servers::meeting(&self.plan);
+        let caller = Caller::new(self.plan.timeouts.connect, settings)?.with_own_stack(own);
+        let meeting = servers::endpoint_finder(&self.plan);
         let mut caller = caller.by_plan(&self.endpoints, meeting);
         command(&self.plan, url, &mut caller)
     }

@@ -101,7 +101,7 @@ impl Link for ThreadLink {
         self.out.send(Message::Calls(std::mem::take(calls))).ok();
     }
 
-    fn broken(&mut self, text: String) {
+    fn report_script_failure(&mut self, text: String) {
         self.out.send(Message::Broken(text)).ok();
     }
 
@@ -145,8 +145,8 @@ impl WorkerThreads<'_> {
         watcher.end();
         failed?;
         let after = host::cpu::process_time();
-        let interrupted = signals::caught() > 0;
-        run.driver.busy = gather.busy();
+        let interrupted = signals::received_signal() > 0;
+        run.driver.busy = gather.core_shares();
         run.driver.cpu_user_s = (after.user - before.user).as_secs_f64();
         run.driver.cpu_system_s = (after.system - before.system).as_secs_f64();
         run.held = gather.held.take();
@@ -219,7 +219,7 @@ impl WorkerThreads<'_> {
         mut link: ThreadLink,
     ) -> anyhow::Result<JoinHandle<std::io::Result<()>>> {
         let plan = loads.first().map(|load| &load.setup.plan).context("a run has a load")?;
-        let kind = ConnectionKind::of(plan, self.tls);
+        let kind = ConnectionKind::new(plan, self.tls);
         let cores = self.cores;
         let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
         let (nice, spin, seed) = (plan.driver.nice, plan.driver.spin, plan.seed);
@@ -334,7 +334,7 @@ impl<'a> Gather<'a> {
     }
 
     fn send_order(&self, wish: Order) {
-        if signals::caught() > 0 || wish == Order::Abandon {
+        if signals::received_signal() > 0 || wish == Order::Abandon {
             self.order.store(2, Ordering::Relaxed);
         } else if self.collector.is_over() || wish == Order::Stop {
             self.order.fetch_max(1, Ordering::Relaxed);
@@ -358,7 +358,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Returns the share of its core that each worker used; 0 before anything was measured.
-    fn busy(&self) -> Vec<f64> {
+    fn core_shares(&self) -> Vec<f64> {
         let share = |(busy, wall): &(Nanos, Nanos)| {
             if wall.is_zero() { 0.0 } else { busy.as_secs_f64() / wall.as_secs_f64() }
         };

@@ -55,7 +55,7 @@ impl Session {
         let mut caller = caller(plan.clone())?;
         // nothing is sent on this channel: its timeout serves as a pause
         let (_open, pause) = mpsc::channel::<()>();
-        while !tokens.are_ready(now()) && crate::signals::caught() == 0 {
+        while !tokens.are_ready(now()) && crate::signals::received_signal() == 0 {
             let connected = request_due(tokens, &mut caller);
             if let Some(text) = tokens.lost(now()) {
                 let code = if connected == Some(false) { Code::NoConnection } else { Code::Missed };
@@ -106,7 +106,7 @@ fn caller(mut plan: Plan) -> Result<Caller, Failure> {
     }
     let settings = servers::exchange_tls_settings(&plan);
     let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
-    Ok(caller.by_plan([], servers::meeting(&plan)))
+    Ok(caller.by_plan([], servers::endpoint_finder(&plan)))
 }
 
 /// The renewal of tokens during a run.

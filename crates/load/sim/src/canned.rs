@@ -27,6 +27,7 @@ pub struct Canned {
 const NUMBER: &[u8] = b"########";
 
 impl Canned {
+    /// Creates a server that answers each request with `response`.
     /// `request`: length of one request in bytes; `slots`: maximum number of connections.
     /// `########` in the response is replaced by each response's number.
     pub fn new(response: &[u8], request: usize, slots: usize, start: Nanos) -> Canned {
@@ -87,7 +88,7 @@ impl Io for Canned {
         self.written[slot as usize] = 0;
     }
 
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None
@@ -124,7 +125,7 @@ impl Link for Keep {
         self.spare.replace(row.snapshot).unwrap_or_else(|| Box::new(Snapshot::prepared(1)))
     }
 
-    fn broken(&mut self, text: String) {
+    fn report_script_failure(&mut self, text: String) {
         panic!("nothing here has a script that could fail: {text}");
     }
 

@@ -94,7 +94,7 @@ impl Io for EchoSockets {
 
     fn close(&mut self, _: Slot, _: Close) {}
 
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None

@@ -184,7 +184,7 @@ impl Io for CannedStreams {
         self.lanes[slot as usize] = ResponseLane::default();
     }
 
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None

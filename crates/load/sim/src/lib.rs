@@ -27,7 +27,7 @@ pub use canned::{
 pub use canned_sockets::{canned_messages, canned_pings};
 pub use canned_streams::{CannedKind, calls_of_kind, calls_over_streams};
 pub use run::{
-    Carry, Simulated, exchange, exchange_under, execute, execute_acted, execute_guided,
+    Carry, Simulated, exchange, exchange_with_terms, execute, execute_acted, execute_guided,
     execute_journeys, execute_parts, execute_scenarios, execute_scripted, execute_with, plan_for,
 };
 pub use servers::{ClosureServer, Queue, Service, Stall};

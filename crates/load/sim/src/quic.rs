@@ -502,7 +502,7 @@ impl Io for SimulatedNetwork {
         }
     }
 
-    fn shut(&mut self, _slot: Slot) {}
+    fn shutdown_write(&mut self, _slot: Slot) {}
 
     fn facts(&mut self, _slot: Slot) -> Option<SocketFacts> {
         None
@@ -691,7 +691,7 @@ impl Host {
             let requests = guest.process(event, &mut self.heard);
             for stream in requests {
                 if too_early {
-                    guest.say(id_of(stream), &TOO_EARLY);
+                    guest.send_bytes(id_of(stream), &TOO_EARLY);
                     guest.connection.send_stream(id_of(stream)).finish().ok();
                     continue;
                 }
@@ -766,7 +766,7 @@ impl Guest {
         let whole = after == Nanos::ZERO || self.control_due.is_some();
         let count = if whole { self.begin.len() } else { 1 };
         let part: Vec<u8> = self.begin.drain(..count).collect();
-        self.say(control, &part);
+        self.send_bytes(control, &part);
         self.control_due = (!whole).then(|| at + after);
     }
 
@@ -796,13 +796,13 @@ impl Guest {
         let socket = sockets.entry(id).or_insert_with(EchoStream::new);
         let reply = socket.receive(bytes);
         let over = socket.is_closed() || ended;
-        self.say(id, &reply);
+        self.send_bytes(id, &reply);
         if over {
             self.connection.send_stream(id).finish().ok();
         }
     }
 
-    fn say(&mut self, id: StreamId, bytes: &[u8]) {
+    fn send_bytes(&mut self, id: StreamId, bytes: &[u8]) {
         let written = self.connection.send_stream(id).write(bytes);
         // a stream canceled by the client accepts nothing
         assert!(written.is_err() || written == Ok(bytes.len()), "windows are never full here");
@@ -812,7 +812,7 @@ impl Guest {
         let id = id_of(stream);
         let length = (body as u32 | 0x8000_0000).to_be_bytes();
         let bytes = [&HEAD[..], &[0], &length, &vec![b'x'; body]].concat();
-        self.say(id, &bytes);
+        self.send_bytes(id, &bytes);
         self.connection.send_stream(id).finish().ok();
     }
 
@@ -825,7 +825,7 @@ impl Guest {
     fn go_away(&mut self, stream: u64) {
         let length = (stream as u32 | 0x8000_0000).to_be_bytes();
         if let Some(control) = self.control {
-            self.say(control, &[&[7, 4], &length[..]].concat());
+            self.send_bytes(control, &[&[7, 4], &length[..]].concat());
         }
     }
 }

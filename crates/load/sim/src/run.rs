@@ -3,7 +3,7 @@
 use crate::tokens::TokenMachine;
 use crate::world::{Server, SimIo, World};
 use conduit::{Peer, Ready};
-use engine::exchange::{Exchange, Heard, Pause, Request, Terms};
+use engine::exchange::{Exchange, ExchangeOutcome, Pause, Request, Terms};
 use engine::journey::Travel;
 use engine::{
     Collector, Directory, Driven, Endpoint, Link, Order, Row, ScenarioWorkers, Setup, Share, Turn,
@@ -96,7 +96,7 @@ impl Link for Bench {
         self.collector.add(row).0
     }
 
-    fn broken(&mut self, text: String) {
+    fn report_script_failure(&mut self, text: String) {
         self.broken.get_or_insert(text);
     }
 
@@ -371,21 +371,25 @@ pub(crate) fn drive_ready(world: &Rc<RefCell<World>>, wake: Nanos) -> Vec<Ready>
 }
 
 /// Sends requests together in the simulated world; returns the responses and the duration.
-pub fn exchange(world: World, requests: Vec<Request>, connect: Nanos) -> (Vec<Heard>, Nanos) {
-    exchange_under(world, requests, connect, Terms::default())
+pub fn exchange(
+    world: World,
+    requests: Vec<Request>,
+    connect: Nanos,
+) -> (Vec<ExchangeOutcome>, Nanos) {
+    exchange_with_terms(world, requests, connect, Terms::default())
 }
 
 /// Like [`exchange`], with these settings.
-pub fn exchange_under(
+pub fn exchange_with_terms(
     world: World,
     requests: Vec<Request>,
     connect: Nanos,
     terms: Terms,
-) -> (Vec<Heard>, Nanos) {
+) -> (Vec<ExchangeOutcome>, Nanos) {
     let start = world.now();
     let world = Rc::new(RefCell::new(world));
     let mut io = SimIo { world: world.clone(), worker: 0 };
-    let mut machine = Exchange::new(requests, connect, None).under(terms);
+    let mut machine = Exchange::new(requests, connect, None).with_terms(terms);
     while let Pause::Until(wake) = machine.turn(&mut io) {
         for event in drive_ready(&world, wake) {
             machine.handle(&mut io, event);

@@ -25,7 +25,7 @@ impl TokenMachine {
         world: &Rc<RefCell<World>>,
         worker: u32,
     ) -> Option<TokenMachine> {
-        let tokens = Tokens::of(plan).expect("a test's plan is valid")?;
+        let tokens = Tokens::new(plan).expect("a test's plan is valid")?;
         let io = SimIo { world: world.clone(), worker };
         let mut machine = TokenMachine { tokens: Arc::new(tokens), io, asked: None };
         machine.tokens.provide(plan.token_count());

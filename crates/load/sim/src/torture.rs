@@ -7,7 +7,7 @@ use campaign::{CampaignEvent, Done, Failure, ServerCommand, TestTarget, Watcher}
 use conduit::Io;
 use conduit::Peer;
 use dialogue::governor::Governor;
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use dialogue::talk::{Carried, Conversations, Director, TalkScript, WaitUntil, play};
 use dialogue::text::Values;
 use faulty::{Act, Defects, Entry};
@@ -26,7 +26,7 @@ pub fn target() -> TestTarget {
     TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
-        spoken: Default::default(),
+        protocol: Default::default(),
         values: Values {
             path: faulty::PATH.into(),
             host: "127.0.0.1".into(),
@@ -47,7 +47,7 @@ pub fn target_over_quic() -> TestTarget {
     TestTarget {
         peer: Peer::Quic { address, name: "127.0.0.1".to_owned() },
         tls_name: Some("127.0.0.1".to_owned()),
-        spoken: Spoken::Http3,
+        protocol: Protocol::Http3,
         values: Values { scheme: "https".to_owned(), ..plain.values },
         ..plain
     }
@@ -65,7 +65,7 @@ pub struct KeptFailures {
 }
 
 impl KeptFailures {
-    pub fn of(wanted: fn(TestOutcome) -> bool) -> KeptFailures {
+    pub fn new(wanted: fn(TestOutcome) -> bool) -> KeptFailures {
         KeptFailures { wanted, run: Run::default(), kept: Vec::new(), behind: Vec::new() }
     }
 
@@ -90,7 +90,7 @@ impl KeptFailures {
     fn keep(&mut self, execution: &Execution<'_>) {
         let known = |one: &Transcript| one.case == execution.case.id && one.name == execution.name;
         if (self.wanted)(execution.judgement.outcome) && !self.kept.iter().any(known) {
-            self.kept.push(Transcript::of(&self.run, execution));
+            self.kept.push(Transcript::new(&self.run, execution));
         }
     }
 }
@@ -159,7 +159,7 @@ impl FiringRange {
     fn leave(&mut self, now: Nanos, client: Client, reset: bool) {
         if let Some(id) = self.ids.remove(&client) {
             self.clients.remove(&id);
-            self.range.gone(now, id, reset);
+            self.range.remove_connection(now, id, reset);
         }
     }
 }

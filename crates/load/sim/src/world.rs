@@ -508,7 +508,7 @@ impl Io for SimIo {
         Ok(count)
     }
 
-    fn shut(&mut self, slot: Slot) {
+    fn shutdown_write(&mut self, slot: Slot) {
         let mut world = self.world.borrow_mut();
         let at = world.now + world.delay;
         if let Some(pipe) = world.pipes.get(&(self.worker, slot)) {

@@ -91,7 +91,7 @@ impl Actor for RepeatedCalls {
         self.next(user, word)
     }
 
-    fn leave_off(&mut self, user: u64) {
+    fn end_early(&mut self, user: u64) {
         self.log.lock().unwrap().push(format!("{user} leaves off"));
     }
 

@@ -49,7 +49,7 @@ fn searched(objective: &Objective, seed: u64) -> Search {
         let seed = seed + search.trials() as u64;
         let measurement = measured(trial.level, seconds, Nanos::from_millis(1), seed);
         let figures = Figures::new(&measurement.total, measurement.window);
-        let met = objective.met(&figures).1;
+        let met = objective.evaluate(&figures).1;
         search.record_end(trial, if met { TrialEnd::Met } else { TrialEnd::Missed });
     }
     search

@@ -1,10 +1,10 @@
 //! Requests sent together, in virtual time: when they are sent, and the response to each.
 
 use conduit::Peer;
-use engine::exchange::{BODY_MAX, Heard, Message, Request, ResponseLimits, Terms};
+use engine::exchange::{BODY_MAX, ExchangeOutcome, Message, Request, ResponseLimits, Terms};
 use protocol::http1::response::Asked;
 use sample::FailureClass;
-use sim::{Action, Admission, Client, ClosureServer, Server, World, exchange, exchange_under};
+use sim::{Action, Admission, Client, ClosureServer, Server, World, exchange, exchange_with_terms};
 use std::net::SocketAddr;
 use units::Nanos;
 
@@ -30,7 +30,7 @@ where
 }
 
 /// Returns the status and body, or the class of the failure.
-fn describe(heard: &Heard) -> String {
+fn describe(heard: &ExchangeOutcome) -> String {
     match &heard.result {
         Ok(reply) => format!("{} {}", reply.facts.status, String::from_utf8_lossy(&reply.body)),
         Err(trouble) => trouble.class.id().to_owned(),
@@ -114,7 +114,7 @@ fn failures_have_their_class() {
 }
 
 /// Uses a proxy with this response to CONNECT, and a server's response in the tunnel.
-fn through_a_proxy(sent: &'static [u8]) -> (Heard, Nanos) {
+fn through_a_proxy(sent: &'static [u8]) -> (ExchangeOutcome, Nanos) {
     let react = move |now: Nanos, _: Client, bytes: &[u8]| match bytes {
         b"CONNECT" if sent == b"end" => vec![(now, Action::End)],
         b"CONNECT" if sent == b"reset" => vec![(now, Action::Reset)],
@@ -183,13 +183,13 @@ fn a_handshake_may_be_all_that_is_wanted() {
 
 /// Makes an exchange under these limits with a server that sends each piece this number of
 /// milliseconds after the request.
-fn within(limits: ResponseLimits, pieces: Vec<(u64, Vec<u8>)>) -> Heard {
+fn within(limits: ResponseLimits, pieces: Vec<(u64, Vec<u8>)>) -> ExchangeOutcome {
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         let sent = pieces.iter().cloned();
         sent.map(|(after, bytes)| (now + Nanos::from_millis(after), Action::Bytes(bytes))).collect()
     };
     let terms = Terms { limits, ..Terms::default() };
-    exchange_under(world(react), vec![request(b"x")], CONNECT, terms).0.remove(0)
+    exchange_with_terms(world(react), vec![request(b"x")], CONNECT, terms).0.remove(0)
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl Guide for Tour {
         Step::Call(GuideCall { wait, row: 0, template: Box::new(template(url)) })
     }
 
-    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
+    fn note_call_end(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let body = String::from_utf8_lossy(came.body).into_owned();
         assert_eq!(came.head.is_empty(), came.sample.status == 0);
         self.heard.lock().expect("one thread").push((user, came.sample.class, body));
@@ -215,7 +215,7 @@ impl Guide for Several {
         }
     }
 
-    fn ended(&mut self, _: u64, came: &CallEnd<'_>) -> Option<Note> {
+    fn note_call_end(&mut self, _: u64, came: &CallEnd<'_>) -> Option<Note> {
         self.in_flight -= 1;
         let body = String::from_utf8_lossy(came.body).into_owned();
         self.ended.lock().expect("one thread").push((came.lane, body));

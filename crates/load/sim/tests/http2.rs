@@ -236,7 +236,7 @@ fn a_user_waits_on_its_own_connection_for_a_stream() {
 #[test]
 fn a_session_keeps_its_pace() {
     let mut plan = http2(closed(2, 1), 1);
-    let mut session = SessionPlan::of(5, Think::None);
+    let mut session = SessionPlan::new(5, Think::None);
     session.pace = Some(Pace::Every(Rate(10.0)));
     plan.load = Load::Closed { users: 2, think: Think::None, session: Some(session) };
     (plan.stop.duration, plan.stop.requests) = (None, Some(2));
@@ -298,7 +298,7 @@ fn a_session_survives_a_failed_stream() {
         let session = SessionPlan {
             one_connection: true,
             survives: true,
-            ..SessionPlan::of(50, Think::None)
+            ..SessionPlan::new(50, Think::None)
         };
         plan.load = Load::Closed { users: 1, think: Think::None, session: Some(session) };
         (plan.stop.duration, plan.stop.requests, plan.connection.tries) = (None, Some(1), 1);
@@ -323,7 +323,7 @@ fn a_session_ends_at_a_goaway_between_two_calls() {
     let client = |streams, think| {
         let mut plan = http2(closed(1, 1), streams);
         let session =
-            SessionPlan { one_connection: true, survives: true, ..SessionPlan::of(50, think) };
+            SessionPlan { one_connection: true, survives: true, ..SessionPlan::new(50, think) };
         plan.load = Load::Closed { users: 1, think, session: Some(session) };
         (plan.stop.duration, plan.stop.requests, plan.connection.tries) = (None, Some(1), 1);
         plan

@@ -157,7 +157,7 @@ fn the_server_s_limit_of_streams_is_kept() {
     let waited = ran.outcome.calls.iter().filter(|(sample, _)| sample.admitted > sample.intended);
     assert!(waited.count() as u64 >= facts.waited - 5);
     // a call is in flight from its start, even while it waits for a stream
-    let little = Little::of(total, ran.outcome.measurement.window).unwrap();
+    let little = Little::new(total, ran.outcome.measurement.window).unwrap();
     assert!(little.deviation() < 0.05, "{little:?}");
     // the server itself is constant: the wait for a stream is not part of its time
     let services = services(&ran);

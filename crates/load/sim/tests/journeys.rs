@@ -511,7 +511,7 @@ fn numbers_of_responses_are_a_metric_with_objectives() {
     // each response takes a millisecond
     assert_eq!(total.journeys.unmet[0].count, 19);
     let objectives = plan(MEASURED).measure.slo;
-    let met = objectives.iter().map(|it| it.met(&it.figures(total, Nanos::from_secs(1))).1);
+    let met = objectives.iter().map(|it| it.evaluate(&it.figures(total, Nanos::from_secs(1))).1);
     assert_eq!(met.collect::<Vec<_>>(), [true, false, true]);
     let kept = &total.failed_responses.kinds[&(FailureClass::Status, 503)];
     let start = String::from_utf8(kept[0].start.clone()).unwrap();

@@ -85,7 +85,7 @@ impl Guide for Sender {
         self.seen.lock().expect("one thread").parts += body.len();
     }
 
-    fn ended(&mut self, _: u64, came: &CallEnd<'_>) -> Option<Note> {
+    fn note_call_end(&mut self, _: u64, came: &CallEnd<'_>) -> Option<Note> {
         let end = (came.sample.status, came.outcome, came.sample.class);
         self.seen.lock().expect("one thread").ends.push(end);
         None

@@ -60,7 +60,7 @@ fn climb(base: &Plan, course: Course, server: &dyn Fn(u64) -> Box<dyn Server>) -
         let sessions = plan.load.session().is_some();
         let measurement = execute(plan, server(steps), 1).measurement;
         let verdict = judge(&Evidence::new(&measurement));
-        let point = Point::of(planned.level, &measurement, &verdict, sessions, &objectives);
+        let point = Point::new(planned.level, &measurement, &verdict, sessions, &objectives);
         agenda.record(&planned, point);
     }
     (agenda.curve(), steps as usize)
@@ -189,7 +189,7 @@ fn webmarks_costs_give_webmarks_peaks() {
     near("peak, a connection per call", curve.peak.unwrap().at, 351.8, 0.03);
     near("knee, a connection per call", curve.knee.unwrap().at.at, 351.8, 0.03);
 
-    let ten = open(Gaps::Constant, Some(SessionPlan::of(10, Think::None)));
+    let ten = open(Gaps::Constant, Some(SessionPlan::new(10, Think::None)));
     let (curve, _) = climb(&ten, course(Axis::Rate, given(10.0, 80.0, 10.0)), &server);
     near("peak, ten calls per connection", curve.peak.unwrap().at, 518.6, 0.03);
 }
@@ -221,7 +221,7 @@ fn every_phase_has_its_turn() {
         let plan = at(&open(Gaps::Constant, None), planned.level, planned.hold, 1);
         let measurement = execute(plan, Box::new(server), 1).measurement;
         let verdict = judge(&Evidence::new(&measurement));
-        agenda.record(&planned, Point::of(planned.level, &measurement, &verdict, false, &[]));
+        agenda.record(&planned, Point::new(planned.level, &measurement, &verdict, false, &[]));
         seen.push(planned.purpose);
     }
     seen.dedup();

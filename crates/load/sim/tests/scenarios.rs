@@ -248,7 +248,7 @@ fn page_parts_use_the_given_number_of_connections() {
             visits: vec![visit],
             lead: true,
             parallel: Some(connections),
-            ..plan::SessionPlan::of(1, plan::Think::None)
+            ..plan::SessionPlan::new(1, plan::Think::None)
         };
         plan.load =
             plan::Load::Closed { users: 1, think: plan::Think::None, session: Some(session) };

@@ -35,7 +35,7 @@ fn sessions(count: u64, session: SessionPlan) -> Plan {
 
 #[test]
 fn each_session_begins_when_the_one_before_has_ended() {
-    let run = run(sessions(4, SessionPlan::of(3, Think::None)), &[OK]);
+    let run = run(sessions(4, SessionPlan::new(3, Think::None)), &[OK]);
     assert_eq!(run.measurement.total.counts.succeeded, 12);
     assert_eq!((run.sessions.len(), run.connections.len()), (4, 4));
     assert!(run.sessions.windows(2).all(|pair| pair[1].intended == pair[0].ended));
@@ -50,7 +50,7 @@ fn each_session_begins_when_the_one_before_has_ended() {
 fn a_visit_runs_in_groups_with_a_lone_first_call() {
     let target = |path: &str| TargetPlan::new(format!("http://sim.example{path}").parse().unwrap());
     let visits = vec![plan::rules::parse_visit("0,1,1 500ms; 2").unwrap()];
-    let session = SessionPlan { visits, lead: true, ..SessionPlan::of(1, Think::None) };
+    let session = SessionPlan { visits, lead: true, ..SessionPlan::new(1, Think::None) };
     let mut plan = sessions(1, session);
     plan.targets = ["/a", "/b", "/c"].into_iter().map(target).collect();
     let run = run(plan, &[OK]);
@@ -65,7 +65,7 @@ fn a_visit_runs_in_groups_with_a_lone_first_call() {
 
 #[test]
 fn a_session_ends_with_its_one_connection() {
-    let session = SessionPlan { one_connection: true, ..SessionPlan::of(5, Think::None) };
+    let session = SessionPlan { one_connection: true, ..SessionPlan::new(5, Think::None) };
     let run = run(sessions(2, session), &[OK, LAST]);
     let responses: Vec<u32> = run.sessions.iter().map(|one| one.responses).collect();
     assert_eq!((responses, run.connections.len()), (vec![2, 1], 2));
@@ -74,9 +74,9 @@ fn a_session_ends_with_its_one_connection() {
 
 #[test]
 fn a_failed_call_fails_its_session_unless_it_is_made_again() {
-    let failing = run(sessions(1, SessionPlan::of(2, Think::None)), &[BUSY, BUSY, OK]);
+    let failing = run(sessions(1, SessionPlan::new(2, Think::None)), &[BUSY, BUSY, OK]);
     assert_eq!((failing.sessions[0].failed, failing.calls.len()), (true, 1));
-    let session = SessionPlan { retry: true, ..SessionPlan::of(2, Think::None) };
+    let session = SessionPlan { retry: true, ..SessionPlan::new(2, Think::None) };
     let again = run(sessions(1, session), &[BUSY, BUSY, OK]);
     assert_eq!((again.sessions[0].failed, again.calls.len()), (false, 4));
     assert_eq!(again.measurement.total.counts.failed, 2);
@@ -84,7 +84,7 @@ fn a_failed_call_fails_its_session_unless_it_is_made_again() {
 
 #[test]
 fn a_surviving_session_continues_after_a_failed_call() {
-    let session = SessionPlan { survives: true, ..SessionPlan::of(4, Think::None) };
+    let session = SessionPlan { survives: true, ..SessionPlan::new(4, Think::None) };
     let run = run(sessions(1, session), &[BUSY, OK, BUSY, OK]);
     assert_eq!((run.sessions[0].failed, run.calls.len()), (false, 4));
     assert_eq!(run.measurement.total.counts.failed, 2);
@@ -101,7 +101,7 @@ fn a_late_session_catches_up_at_once() {
         vec![(now + span, Action::Bytes(OK.to_vec()))]
     };
     let session =
-        SessionPlan { pace: Some(Pace::Every(Rate(100.0))), ..SessionPlan::of(14, Think::None) };
+        SessionPlan { pace: Some(Pace::Every(Rate(100.0))), ..SessionPlan::new(14, Think::None) };
     let server = ClosureServer { admit: Admission::Accept, react };
     let run = execute(sessions(1, session), Box::new(server), 1);
     let start = run.sessions[0].intended;
@@ -134,7 +134,7 @@ fn a_trace_defines_every_due_instant() {
 #[test]
 fn users_start_a_gap_apart() {
     let session =
-        SessionPlan { start_gap: Nanos::from_millis(50), ..SessionPlan::of(2, Think::None) };
+        SessionPlan { start_gap: Nanos::from_millis(50), ..SessionPlan::new(2, Think::None) };
     let mut plan = sessions(10, session);
     let Load::Closed { users, .. } = &mut plan.load else { panic!("a closed loop") };
     *users = 4;

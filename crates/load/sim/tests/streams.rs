@@ -192,10 +192,10 @@ fn tokens_count_from_the_due_instant_of_their_call() {
         let counts = &streams.tokens;
         assert_eq!((counts.output, counts.input, counts.reporting), (340, 140, 20));
         let figures = stats::Figures::new(&measured.total, Nanos::from_secs(10));
-        let tokens = figures.of(stats::Metric::Tokens);
+        let tokens = figures.value(stats::Metric::Tokens);
         assert!((tokens - 34.0).abs() < 0.01, "{tokens}");
         let ttft = stats::Objective::parse("ttft-p95<201ms").expect("an objective");
-        assert!(ttft.met(&figures).1);
+        assert!(ttft.evaluate(&figures).1);
     }
     // one connection for a call every 100 ms: the wait for it counts
     let mut late = plan(1, 5, form);

@@ -85,7 +85,7 @@ fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
     // groups G, H and Q use HTTP/2 and HTTP/3, which these targets do not support
     cases.retain(|case| !case.needs.contains(&Need::Tls) && !"GHQ".contains(case.group()));
-    cases.retain(|case| case.speaks("1.1"));
+    cases.retain(|case| case.runs_in("1.1"));
     // there is no device for segments either
     cases.retain(|case| !case.needs.contains(&Need::Device));
     cases

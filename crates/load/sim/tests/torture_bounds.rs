@@ -153,7 +153,7 @@ fn script(start: Nanos, steps: Vec<Move>, probe: bool) -> TalkScript {
         peer: Peer::Tcp(address()),
         options: OpenOptions::default(),
         tls_name: None,
-        spoken: Default::default(),
+        protocol: Default::default(),
         start,
         steps,
         methods: vec!["GET".into()],
@@ -316,7 +316,7 @@ fn target() -> TestTarget {
     TestTarget {
         peer: Peer::Tcp(address()),
         tls_name: None,
-        spoken: Default::default(),
+        protocol: Default::default(),
         values: Values {
             scheme: "http".into(),
             path: faulty::PATH.into(),

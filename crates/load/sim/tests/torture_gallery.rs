@@ -6,7 +6,7 @@
 use campaign::shrink::Budget;
 use campaign::{Failure, Settings, TestTarget, Timing, Unwatched};
 use dialogue::calls;
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use dialogue::text::Values;
 use faulty::{Defect, DefectKind, Defects};
 use sim::World;
@@ -70,7 +70,7 @@ fn settings() -> Settings {
 
 fn field(defects: &[Defect], target: &TestTarget) -> Field {
     let defects: Defects = defects.iter().copied().collect();
-    let range = Box::new(match target.spoken.is_http3() {
+    let range = Box::new(match target.protocol.is_http3() {
         true => FiringRange::over_quic(&defects),
         false => FiringRange::new(&defects),
     });
@@ -82,15 +82,15 @@ fn field(defects: &[Defect], target: &TestTarget) -> Field {
 /// Returns the cases of a default run; the world has no TLS and no packets.
 fn usual(target: &TestTarget) -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
-    let spoken = match target.spoken {
+    let protocol = match target.protocol {
         _ if target.is_grpc() => |group| group == GRPC,
-        Spoken::Http1 => |group| ![GRPC, HTTP2, HTTP3].contains(&group),
-        Spoken::Http2 | Spoken::Http2Raw => |group| group == HTTP2,
-        Spoken::Http3 | Spoken::Datagrams => |group| group == HTTP3,
+        Protocol::Http1 => |group| ![GRPC, HTTP2, HTTP3].contains(&group),
+        Protocol::Http2 | Protocol::Http2Raw => |group| group == HTTP2,
+        Protocol::Http3 | Protocol::Datagrams => |group| group == HTTP3,
     };
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
     cases.retain(|case| !case.needs.contains(&Need::Device));
-    cases.retain(|case| spoken(case.group()));
+    cases.retain(|case| protocol(case.group()));
     // none of these bugs concerns WebSocket, whose cases send megabytes
     cases.retain(|case| case.group() != SOCKETS);
     // the simulated world has QUIC streams, but no datagrams or packets
@@ -100,7 +100,7 @@ fn usual(target: &TestTarget) -> Vec<Case> {
 
 /// Returns the range over HTTP/2.
 fn framed() -> TestTarget {
-    TestTarget { spoken: Spoken::Http2, ..target() }
+    TestTarget { protocol: Protocol::Http2, ..target() }
 }
 
 /// Returns the most severe case; of equally severe ones, the first.
@@ -112,7 +112,7 @@ fn most_severe(result: &RunResult) -> Option<&CaseResult> {
 
 fn report_of(defect: Defect, called: &str, target: &TestTarget) -> String {
     let cases = usual(target);
-    let mut kept = KeptFailures::of(TestOutcome::is_finding);
+    let mut kept = KeptFailures::new(TestOutcome::is_finding);
     let result =
         campaign::run(target, &settings(), &cases, &mut field(&[defect], target), &mut kept);
     let Some(case) = most_severe(&result) else { return format!("{called}: not found\n") };
@@ -211,7 +211,7 @@ fn every_case_of_grpc_is_turned_red_by_a_switch() {
 /// Returns the cases of WebSocket over HTTP/2.
 fn tunneled_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
-    cases.retain(|case| case.group() == SOCKETS && case.speaks("2"));
+    cases.retain(|case| case.group() == SOCKETS && case.runs_in("2"));
     cases
 }
 

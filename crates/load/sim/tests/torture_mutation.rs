@@ -62,7 +62,7 @@ impl Watcher for Kept {
             CampaignEvent::ConversationOver(execution) => {
                 self.sent.push(record::sent(&execution.script.steps));
                 if execution.judgement.outcome.is_finding() {
-                    self.failures.push(Transcript::of(&self.run, execution));
+                    self.failures.push(Transcript::new(&self.run, execution));
                 }
             }
             _ => {}

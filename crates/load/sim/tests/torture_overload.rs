@@ -72,10 +72,10 @@ fn shown(case: &CaseResult) -> String {
 }
 
 fn report_of(defect: Defect, bounds: &Bounds) -> String {
-    of(defect, &["R-01", "R-02"], bounds)
+    run_case(defect, &["R-01", "R-02"], bounds)
 }
 
-fn of(defect: Defect, ids: &[&str], bounds: &Bounds) -> String {
+fn run_case(defect: Defect, ids: &[&str], bounds: &Bounds) -> String {
     let result = overloaded(defect, ids, bounds);
     let ended = result.ended_early.map(|why| format!("ended early: {why}\n"));
     result.cases.iter().map(shown).chain(ended).collect()
@@ -142,21 +142,21 @@ fn an_unsustained_rate_is_reported_at_the_time_limit() {
 #[test]
 fn expensive_requests_may_starve_cheap_ones() {
     let both = [Defect::LimitedRate, Defect::StarvesCheap];
-    let results = both.map(|defect| of(defect, &["R-03"], &usual()));
+    let results = both.map(|defect| run_case(defect, &["R-03"], &usual()));
     insta::assert_snapshot!(results.join("\n"));
 }
 
 #[test]
 fn a_storm_is_survived_or_not() {
     let both = [Defect::LimitedRate, Defect::DiesOfMany];
-    let results = both.map(|defect| of(defect, &["R-05"], &usual()));
+    let results = both.map(|defect| run_case(defect, &["R-05"], &usual()));
     insta::assert_snapshot!(results.join("\n"));
 }
 
 #[test]
 fn a_restart_completes_open_requests_or_not() {
     let all = [Defect::LimitedRate, Defect::LosesInFlight, Defect::StaysAway];
-    let results = all.map(|defect| of(defect, &["R-06"], &usual()));
+    let results = all.map(|defect| run_case(defect, &["R-06"], &usual()));
     insta::assert_snapshot!(results.join("\n"));
 }
 
@@ -164,14 +164,14 @@ fn a_restart_completes_open_requests_or_not() {
 fn a_starving_server_reports_errors_or_not() {
     let all =
         [Defect::LimitedRate, Defect::DiesStarved, Defect::SilentStarved, Defect::StaysStarved];
-    let results = all.map(|defect| of(defect, &["R-07"], &usual()));
+    let results = all.map(|defect| run_case(defect, &["R-07"], &usual()));
     insta::assert_snapshot!(results.join("\n"));
 }
 
 #[test]
 fn an_unlimited_server_is_tested_up_to_our_limit() {
     // a switch without effect here
-    insta::assert_snapshot!(of(Defect::KeepsMemory, &["R-01"], &usual()));
+    insta::assert_snapshot!(run_case(Defect::KeepsMemory, &["R-01"], &usual()));
 }
 
 #[test]

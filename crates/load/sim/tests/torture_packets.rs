@@ -5,7 +5,7 @@
 
 use campaign::{Settings, TestTarget, Unwatched, World};
 use conduit::OpenOptions;
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use dialogue::http3::{SETTINGS, packets, write};
 use dialogue::talk::{Move, TalkEnd, TalkScript};
 use quic::ignoring::IgnoredInput;
@@ -264,10 +264,10 @@ fn a_regular_hand_made_conversation_survives_losses() {
         let script = TalkScript {
             peer: QuicField::peer(),
             options: OpenOptions::default(),
-            spoken: Spoken::Http3,
+            protocol: Protocol::Http3,
             start: field.now(),
             deadline: Nanos::from_secs(60),
-            ..TalkScript::of(vec![Move::Send([write::opening(), ping, asked].concat())])
+            ..TalkScript::new(vec![Move::Send([write::opening(), ping, asked].concat())])
         };
         let talk = field.talk(vec![script]).remove(0);
         let responses = &talk.replies.responses;

@@ -59,7 +59,7 @@ struct Prefork {
 }
 
 impl Prefork {
-    fn of(workers: usize) -> Prefork {
+    fn new(workers: usize) -> Prefork {
         Prefork { workers, ..Prefork::default() }
     }
 
@@ -223,7 +223,7 @@ fn target() -> TestTarget {
     TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
         tls_name: None,
-        spoken: Default::default(),
+        protocol: Default::default(),
         values: Values { path: "/".into(), host: "a".into(), ..Values::default() },
         takes_bodies: false,
         fields: String::new(),
@@ -265,7 +265,7 @@ fn shown(case: &CaseResult) -> String {
     text
 }
 
-fn of(server: impl Server + 'static, id: &str, connections_max: u64) -> String {
+fn run_case(server: impl Server + 'static, id: &str, connections_max: u64) -> String {
     let result = pressed(server, &[id], connections_max);
     let ended = result.ended_early.map(|why| format!("\nended early: {why}")).unwrap_or_default();
     result.cases.iter().map(shown).collect::<Vec<_>>().join("\n") + &ended
@@ -273,45 +273,49 @@ fn of(server: impl Server + 'static, id: &str, connections_max: u64) -> String {
 
 #[test]
 fn four_processes_without_a_deadline_are_denied_by_half_heads() {
-    insta::assert_snapshot!(of(Prefork::of(4), "W-10", 256));
+    insta::assert_snapshot!(run_case(Prefork::new(4), "W-10", 256));
 }
 
 #[test]
 fn four_processes_with_a_deadline_are_denied_until_it_passes() {
-    let server = Prefork { deadline: Some(Nanos::from_secs(3)), ..Prefork::of(4) };
-    insta::assert_snapshot!(of(server, "W-10", 256));
+    let server = Prefork { deadline: Some(Nanos::from_secs(3)), ..Prefork::new(4) };
+    insta::assert_snapshot!(run_case(server, "W-10", 256));
 }
 
 #[test]
 fn a_pool_larger_than_our_limit_holds() {
-    insta::assert_snapshot!(of(Prefork::of(25), "W-10", 13));
+    insta::assert_snapshot!(run_case(Prefork::new(25), "W-10", 13));
 }
 
 #[test]
 fn one_thread_is_denied_by_one_connection() {
-    let server = Prefork { closes: true, ..Prefork::of(1) };
-    insta::assert_snapshot!(of(server, "W-10", 256));
+    let server = Prefork { closes: true, ..Prefork::new(1) };
+    insta::assert_snapshot!(run_case(server, "W-10", 256));
 }
 
 #[test]
 fn a_full_server_that_refuses_sheds() {
-    insta::assert_snapshot!(of(Prefork { sheds: true, ..Prefork::of(20) }, "C-01", 256));
+    insta::assert_snapshot!(run_case(Prefork { sheds: true, ..Prefork::new(20) }, "C-01", 256));
 }
 
 #[test]
 fn a_server_that_exits_under_many_connections_has_crashed() {
-    insta::assert_snapshot!(of(Prefork { dies_of: Some(20), ..Prefork::of(400) }, "W-10", 256));
+    insta::assert_snapshot!(run_case(
+        Prefork { dies_of: Some(20), ..Prefork::new(400) },
+        "W-10",
+        256
+    ));
 }
 
 #[test]
 fn workers_lost_to_disconnected_clients_are_a_leak() {
-    insta::assert_snapshot!(of(Prefork { leaks: true, ..Prefork::of(50) }, "C-03", 256));
+    insta::assert_snapshot!(run_case(Prefork { leaks: true, ..Prefork::new(50) }, "C-03", 256));
 }
 
 /// Apache prefork with its default numbers: the slots at one time show nothing about earlier ones.
 #[test]
 fn a_dynamic_pool_has_no_leak() {
-    let server = Prefork { grows_to: Some(150), started: 1, ..Prefork::of(5) };
+    let server = Prefork { grows_to: Some(150), started: 1, ..Prefork::new(5) };
     let result = pressed(server, &["C-01", "C-02", "C-03", "C-05", "C-06", "W-10", "W-14"], 256);
     for case in &result.cases {
         assert!(case.outcome < TestOutcome::Leak, "{}", shown(case));
@@ -320,12 +324,12 @@ fn a_dynamic_pool_has_no_leak() {
 
 #[test]
 fn a_server_occupied_by_the_kept_probe_is_probed_without_it() {
-    insta::assert_snapshot!(of(Prefork::of(1), "W-10", 256));
+    insta::assert_snapshot!(run_case(Prefork::new(1), "W-10", 256));
 }
 
 #[test]
 fn a_baseline_that_fails_makes_everything_inconclusive() {
-    let server = Prefork { fails_each: Some(20), ..Prefork::of(400) };
+    let server = Prefork { fails_each: Some(20), ..Prefork::new(400) };
     let result = pressed(server, &["W-10", "C-01", "C-02", "C-03", "C-05"], 256);
     let outcomes: Vec<TestOutcome> = result.cases.iter().map(|case| case.outcome).collect();
     assert_eq!(outcomes, [TestOutcome::Inconclusive; 5], "{:?}", result.ended_early);
@@ -333,7 +337,7 @@ fn a_baseline_that_fails_makes_everything_inconclusive() {
 
 #[test]
 fn the_accept_queue_of_a_busy_server_is_measured() {
-    let server = Prefork { closes: true, backlog: Some(5), ..Prefork::of(1) };
+    let server = Prefork { closes: true, backlog: Some(5), ..Prefork::new(1) };
     let result = pressed(server, &["C-07"], 256);
     let case = &result.cases[0];
     let full = case.measures.iter().find(|one| one.what == "workers and accept queue");
@@ -353,7 +357,7 @@ fn a_burst_respects_the_limit_on_connections() {
         let usual = Class::Local.usual();
         let bounds = Bounds { connections_max, opens_max, requests_max, ..usual };
         let governor = Governor::new(bounds, Vec::new(), false);
-        let result = governed(Prefork::of(600), &["C-07"], governor);
+        let result = governed(Prefork::new(600), &["C-07"], governor);
         let case = &result.cases[0];
         assert_eq!(case.outcome, TestOutcome::Held, "{}", shown(case));
         assert_eq!(case.measures[0].low, Some(f64::from(established)), "{}", shown(case));
@@ -369,7 +373,7 @@ fn stress_is_not_repeated_without_permission() {
         if !repeats {
             governor.forbid_repeats();
         }
-        let server = Prefork { closes: true, ..Prefork::of(1) };
+        let server = Prefork { closes: true, ..Prefork::new(1) };
         let result = governed(server, &["W-10"], governor);
         let case = &result.cases[0];
         let health = case.health.expect("the case applied load");
@@ -382,7 +386,7 @@ fn stress_is_not_repeated_without_permission() {
 
 #[test]
 fn responses_under_load_are_checked_too() {
-    let result = pressed(Prefork::of(400), &["C-01", "F-13"], 256);
+    let result = pressed(Prefork::new(400), &["C-01", "F-13"], 256);
     let lint = result.cases.iter().find(|case| case.case.id == "F-13").expect("it ran");
     // "7 of 300 responses": this server sends no content type
     let seen = &lint.exchanges.first().expect("a rule is broken").judgement.seen;
@@ -435,7 +439,7 @@ fn an_inconclusive_round_confirms_nothing() {
         (64, 2, None, "the control run with 3 well-behaved connections was inconclusive"),
         (1_000, 2, Some(true), "3 well-behaved connections have the same effect"),
     ] {
-        let server = Unreached { server: Prefork::of(4), from: Nanos::from_secs(from) };
+        let server = Unreached { server: Prefork::new(4), from: Nanos::from_secs(from) };
         let result = pressed(server, &["W-10"], 256);
         let case = &result.cases[0];
         let health = case.health.expect("the case applied load");
@@ -452,7 +456,7 @@ fn an_inconclusive_control_blames_nothing() {
         (17, TestOutcome::Inconclusive, "as many fast clients was inconclusive"),
         (1_000, TestOutcome::Advisory, "a timeout is too strict for slow links"),
     ] {
-        let strict = Prefork { deadline: Some(Nanos::from_secs(2)), ..Prefork::of(400) };
+        let strict = Prefork { deadline: Some(Nanos::from_secs(2)), ..Prefork::new(400) };
         let governor = Governor::new(Class::Local.usual(), Vec::new(), false);
         let interrupted =
             move |now: Nanos| (now >= START + Nanos::from_secs(until)).then_some(Stop::Interrupted);
@@ -475,13 +479,13 @@ fn an_interrupted_round_is_not_judged() {
     for id in ["W-10", "C-02", "C-03", "F-14"] {
         for after in [14, 16, 18, 20] {
             let governor = Governor::new(Class::Local.usual(), Vec::new(), false);
-            let field = Field::governed(world(Prefork::of(400)), governor);
+            let field = Field::governed(world(Prefork::new(400)), governor);
             let result = of_field(field.watched(Box::new(interrupted(after))), &[id]);
             cut_short(&result.cases[0], after);
         }
         let bounds = Bounds { case_max: Nanos::from_secs(6), ..Class::Local.usual() };
         let governor = Governor::new(bounds, Vec::new(), false);
-        cut_short(&governed(Prefork::of(400), &[id], governor).cases[0], 0);
+        cut_short(&governed(Prefork::new(400), &[id], governor).cases[0], 0);
     }
     // during the load, and while the recovery is observed: more rounds are pending
     for id in ["C-02", "C-03"] {
@@ -489,7 +493,7 @@ fn an_interrupted_round_is_not_judged() {
             let bounds =
                 Bounds { case_max: Nanos::from_millis(500 * half), ..Class::Local.usual() };
             let governor = Governor::new(bounds, Vec::new(), false);
-            cut_short(&governed(Prefork::of(400), &[id], governor).cases[0], 0);
+            cut_short(&governed(Prefork::new(400), &[id], governor).cases[0], 0);
         }
     }
 }
@@ -519,7 +523,7 @@ fn connections_of_an_interrupted_round_are_not_counted() {
         let governor = Governor::new(Class::Local.usual(), Vec::new(), false);
         let interrupted =
             move |now: Nanos| (now >= START + Nanos::from_secs(until)).then_some(Stop::Interrupted);
-        let field = Field::governed(world(Prefork::of(400)), governor);
+        let field = Field::governed(world(Prefork::new(400)), governor);
         let mut field = field.watched(Box::new(interrupted));
         let result = run(&target(), &settings(), &cases, &mut field, &mut Unwatched);
         let case = &result.cases[0];

@@ -34,7 +34,7 @@ fn pattern() -> Pattern {
             peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
             options: OpenOptions::default(),
             tls_name: None,
-            spoken: Default::default(),
+            protocol: Default::default(),
             start: START,
             steps: vec![Move::Send(request("Connection: close\r\n"))],
             methods: vec!["GET".to_owned()],

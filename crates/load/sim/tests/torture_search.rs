@@ -250,7 +250,7 @@ fn several_requests_that_crash_together_are_named_together() {
 
 /// Failures of a server, after they were written and parsed.
 fn failures(defect: Defect, cases: &[Case]) -> Vec<Failure> {
-    let mut failed = KeptFailures::of(|outcome| outcome == TestOutcome::Fail);
+    let mut failed = KeptFailures::new(|outcome| outcome == TestOutcome::Fail);
     campaign::run(&target(), &settings(), cases, &mut defective(&[defect]), &mut failed);
     failed.failures(cases)
 }
@@ -320,7 +320,7 @@ fn an_unreachable_server_is_reported() {
 /// need not have, or by running the whole case again.
 #[test]
 fn a_suspect_is_replayed_by_the_plain_requests_after_it() {
-    let mut lost = KeptFailures::of(|outcome| outcome == TestOutcome::Fail);
+    let mut lost = KeptFailures::new(|outcome| outcome == TestOutcome::Fail);
     let cases = only(&["F-09"]);
     let mut world = field(Box::new(Supervised { back: Nanos::ZERO }));
     campaign::run(&target(), &settings(), &cases, &mut world, &mut lost);

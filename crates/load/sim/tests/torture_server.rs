@@ -34,7 +34,7 @@ fn against(server: impl Server + 'static, ids: &[&str]) -> RunResult {
     run(&target(), &settings, &cases(ids), &mut Field::new(world), &mut Unwatched)
 }
 
-fn of(defect: Defect, ids: &[&str]) -> RunResult {
+fn run_cases(defect: Defect, ids: &[&str]) -> RunResult {
     against(FiringRange::new(&Defects::from([defect])), ids)
 }
 
@@ -57,12 +57,12 @@ fn all(result: &RunResult) -> String {
 
 #[test]
 fn a_server_that_stays_down_names_its_signal() {
-    insta::assert_snapshot!(all(&of(Defect::AbortsOnEncodedNul, &["F-09", "S-01"])));
+    insta::assert_snapshot!(all(&run_cases(Defect::AbortsOnEncodedNul, &["F-09", "S-01"])));
 }
 
 #[test]
 fn a_restarted_server_has_crashed_and_the_culprit_is_found() {
-    let result = of(Defect::CrashesOnThirdNul, &["F-09", "S-01"]);
+    let result = run_cases(Defect::CrashesOnThirdNul, &["F-09", "S-01"]);
     insta::assert_snapshot!(all(&result));
     // the effects of the search are not part of the effects of the case
     let deaths: Vec<usize> = result
@@ -77,7 +77,7 @@ fn a_restarted_server_has_crashed_and_the_culprit_is_found() {
 fn resources_not_released_after_load_are_a_leak() {
     let found: String = [Defect::KeepsDescriptors, Defect::KeepsMemory, Defect::LosesSomeSlots]
         .into_iter()
-        .map(|defect| format!("{}: {}", defect.id(), all(&of(defect, &["C-03"]))))
+        .map(|defect| format!("{}: {}", defect.id(), all(&run_cases(defect, &["C-03"]))))
         .collect();
     insta::assert_snapshot!(found);
 }
@@ -101,7 +101,7 @@ struct Forking {
 }
 
 impl Forking {
-    fn of(how: Ending) -> Forking {
+    fn new(how: Ending) -> Forking {
         Forking { range: FiringRange::new(&Defects::new()), how, deaths: Vec::new(), pid: 200 }
     }
 }
@@ -151,7 +151,7 @@ fn only_a_crashed_worker_is_a_finding() {
         (Ending::Signal { number: 9, core: false }, TestOutcome::Pass),
         (Ending::Signal { number: 11, core: false }, TestOutcome::Fail),
     ] {
-        let result = against(Forking::of(how), &["F-09"]);
+        let result = against(Forking::new(how), &["F-09"]);
         let case = &result.cases[0];
         assert_eq!(case.outcome, outcome, "{how}: {}", all(&result));
         assert!(case.notes[0].contains("worker"), "{}", all(&result));

@@ -695,7 +695,7 @@ fn one_lost_broadcast_of_a_hundred_is_a_reach_of_99_percent() {
     assert!((fan_out.reach() - 0.99).abs() < 0.000_5, "{}", fan_out.reach());
     let objective = stats::Objective::parse("reach>=98.9%").expect("an objective");
     let figures = stats::Figures::new(&run.measurement.total, Nanos::from_secs(10));
-    assert!(objective.met(&figures).1);
+    assert!(objective.evaluate(&figures).1);
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub trait Actor: std::fmt::Debug + Send {
     fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn;
 
     /// Ends the iteration early.
-    fn leave_off(&mut self, user: u64);
+    fn end_early(&mut self, user: u64);
 
     /// Drops the state of a user that has left.
     fn forget(&mut self, user: u64);

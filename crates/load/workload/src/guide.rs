@@ -127,7 +127,7 @@ pub trait Guide: std::fmt::Debug + Send {
 
     /// Notifies the guide that a call of the user has ended. The returned note is added to the
     /// record of the call.
-    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
+    fn note_call_end(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
     /// Receives the next part of the response's body, if the call's request was [kept
     /// open](http2::Request::keep_open). The end of the call has no body then.

@@ -26,7 +26,7 @@ struct CookieId {
 }
 
 impl CookieId {
-    fn of(cookie: &Cookie<'_>) -> Option<CookieId> {
+    fn new(cookie: &Cookie<'_>) -> Option<CookieId> {
         let domain = cookie.domain.as_cow()?.into_owned();
         Some(CookieId { domain, path: String::from(&cookie.path), name: cookie.name().to_owned() })
     }
@@ -55,7 +55,7 @@ impl Jar {
         }
         // a cookie that is not for this URL is an error too
         let Ok(cookie) = Cookie::try_from_raw_cookie(&raw, url) else { return };
-        let Some(place) = CookieId::of(&cookie) else { return };
+        let Some(place) = CookieId::new(&cookie) else { return };
         if !self.has_room_for(&cookie) {
             return;
         }
@@ -82,7 +82,7 @@ impl Jar {
             return true;
         }
         let expired = self.store.iter_any().filter(|kept| kept.is_expired());
-        let places: Vec<CookieId> = expired.filter_map(CookieId::of).collect();
+        let places: Vec<CookieId> = expired.filter_map(CookieId::new).collect();
         for place in &places {
             self.store.remove(&place.domain, &place.path, &place.name);
             self.created.retain(|known| known != place);
@@ -103,7 +103,7 @@ impl Jar {
         if cookies.len() > 1 {
             // the order must not depend on a hash table, whose seed differs in each process
             cookies.sort_by_cached_key(|cookie| {
-                let place = CookieId::of(cookie);
+                let place = CookieId::new(cookie);
                 let created = self.created.iter().position(|known| Some(known) == place.as_ref());
                 (std::cmp::Reverse(cookie.path.len()), created)
             });

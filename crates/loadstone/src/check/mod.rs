@@ -47,9 +47,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Code, Failure> {
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
-    let record = CheckRecord::of(&CheckResult { started_unix_s, ..result });
+    let record = CheckRecord::new(&CheckResult { started_unix_s, ..result });
     if let Some(why) = &record.unreachable {
-        crate::say(&format!("no connection could be made: {why}"));
+        crate::print_message(&format!("no connection could be made: {why}"));
     }
     write(&record, args)?;
     Ok(exit_code(&record))

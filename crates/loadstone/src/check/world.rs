@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use args::{CheckArgs, trust};
 use conduit::Io;
 use engine::check::CheckWorld;
-use engine::exchange::{Caller, Heard, Outgoing};
+use engine::exchange::{Caller, ExchangeOutcome, Outgoing};
 use plan::check::CheckPlan;
 use std::io::Read;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ impl CheckedSite {
 }
 
 impl Caller for CheckedSite {
-    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<ExchangeOutcome> {
         self.caller.exchange(requests)
     }
 
@@ -97,7 +97,7 @@ impl CheckWorld for CheckedSite {
     fn pause(&mut self, span: Nanos) {
         let mut ready = Vec::new();
         let until = self.caller.reactor.now() + span;
-        while self.caller.reactor.now() < until && crate::signals::caught() == 0 {
+        while self.caller.reactor.now() < until && crate::signals::received_signal() == 0 {
             self.caller.reactor.wait(until, &mut ready);
         }
     }

@@ -89,7 +89,7 @@ impl Duet {
 impl Drop for Duet {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.folder) {
-            crate::say(&format!("cannot remove {}: {error}", self.folder.display()));
+            crate::print_message(&format!("cannot remove {}: {error}", self.folder.display()));
         }
     }
 }
@@ -144,7 +144,7 @@ impl Measuring {
         loop {
             let ended = child.try_wait();
             let ended = ended.map_err(|error| cannot("wait for a process of the duet", &error))?;
-            if signals::caught() > 0 {
+            if signals::received_signal() > 0 {
                 return Ok(None);
             }
             if let Some(status) = ended {

@@ -65,7 +65,7 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     // removed when the comparison is over
     let _worktrees = Worktrees::prepared(&mut task)?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
-    let env = Arc::new(Env::varied(task.sides.iter().map(|side| &side.plan)));
+    let env = Arc::new(Env::for_variations(task.sides.iter().map(|side| &side.plan)));
     let started_unix_s = crate::wall_clock::unix_seconds();
     if task.sides.iter().any(|side| side.command.is_some()) {
         server::prepare()?;
@@ -185,7 +185,7 @@ fn print_plans(task: &LiveTask) -> Result<Code, Failure> {
 
 /// Returns the order of one block: a random order of the sides, followed by its reverse (ABBA,
 /// CABBAC), so that a steady drift affects all sides alike.
-fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
+fn draw_block(sides: usize, draws: &mut Stream) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sides).collect();
     for last in (1..sides).rev() {
         order.swap(last, draws.below(last as u64 + 1) as usize);
@@ -248,7 +248,7 @@ impl Measurer<'_, '_> {
         duet: bool,
         heading: &str,
     ) -> Result<BlockEnd, Failure> {
-        let order = drawn(self.sides.len(), &mut self.draws);
+        let order = draw_block(self.sides.len(), &mut self.draws);
         let seed = |run: usize| {
             let nth = u64::from(block) * 2 + run as u64;
             self.task.sides[0].plan.seed.wrapping_add(nth)
@@ -269,7 +269,7 @@ impl Measurer<'_, '_> {
             let heading = format!("{heading} · {name}{to_go}");
             match self.sides[side].run(&change, &heading)? {
                 TrialEnd::Run(run) => {
-                    let run = RunRecord::of(&run);
+                    let run = RunRecord::new(&run);
                     if let Some(keeping) = self.keeping {
                         keeping.side(side, self.kept + runs[side].len(), &run);
                     }
@@ -331,7 +331,7 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
     let mut blocks = Blocks { runs: vec![Vec::new(); sides.len()], ..Blocks::default() };
     for side in &mut *sides {
         side.prepare_first_block()?;
-        if crate::signals::caught() > 0 {
+        if crate::signals::received_signal() > 0 {
             blocks.ended = Some(Ended::Interrupted);
             return Ok(blocks);
         }
@@ -339,7 +339,7 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
     let draws = Seed(task.sides[0].plan.seed).stream(Purpose::Bootstrap, 1);
     let gate = task.gate.as_ref();
     let duet = gate.filter(|gate| gate.design != Design::Turns).map(|_| Duet::new()).transpose()?;
-    blocks.gate = gate.map(|gate| Sequential::begun(gate, &task.bounds));
+    blocks.gate = gate.map(|gate| Sequential::start_budget(gate, &task.bounds));
     let mut measurer = Measurer { sides, task, draws, duet, keeping: None, kept: 0 };
     let duet = match measurer.design()? {
         Chosen::Design { duet, why } => {

@@ -56,7 +56,7 @@ fn exit_code(report: &CompareRecord) -> Code {
         return match gate.answer {
             GateAnswer::Fail => Code::Missed,
             GateAnswer::Pass => Code::Done,
-            GateAnswer::Undecidable if crate::signals::caught() > 0 => Code::Interrupted,
+            GateAnswer::Undecidable if crate::signals::received_signal() > 0 => Code::Interrupted,
             GateAnswer::Undecidable => Code::Invalid,
         };
     }
@@ -66,7 +66,7 @@ fn exit_code(report: &CompareRecord) -> Code {
     let invalid = report.runs().any(|run| run.state == State::Invalid);
     if invalid && !crossed(|bound| bound.certain) {
         Code::Invalid
-    } else if crate::signals::caught() > 0 {
+    } else if crate::signals::received_signal() > 0 {
         Code::Interrupted
     } else if crossed(|bound| bound.crossed) {
         Code::Missed

@@ -22,7 +22,7 @@ pub(super) struct Sequential {
 
 impl Sequential {
     /// Starts the budget.
-    pub(super) fn begun(task: &GateTask, bounds: &[FailIf]) -> Sequential {
+    pub(super) fn start_budget(task: &GateTask, bounds: &[FailIf]) -> Sequential {
         let start = monotonic();
         Sequential {
             gate: Gate::new(bounds),
@@ -59,6 +59,7 @@ impl Sequential {
         format!("· {} of {}", show::duration(passed), show::duration(self.budget))
     }
 
+    /// Returns the record of the gate.
     /// `starts`: servers started for each side. `cut_short`: reason other than the budget why there
     /// is no answer.
     pub(super) fn record(self, starts: Vec<u32>, cut_short: Option<&str>) -> GateRecord {

@@ -119,7 +119,7 @@ impl ServerProcess {
         end_all()?;
         // no process is left that could hold the pipe open
         let written = self.reader.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
-        Ok(Last { ended: ended.map(in_words), written: last_lines(written) })
+        Ok(Last { ended: ended.map(description), written: last_lines(written) })
     }
 }
 
@@ -128,7 +128,7 @@ impl Drop for ServerProcess {
         if self.reader.is_some()
             && let Err(why) = end_all()
         {
-            crate::say(&why);
+            crate::print_message(&why);
         }
     }
 }
@@ -286,7 +286,7 @@ fn last_lines(written: VecDeque<u8>) -> Vec<String> {
     lines[lines.len().saturating_sub(TAIL_LINES_MAX)..].to_vec()
 }
 
-fn in_words(status: WaitStatus) -> String {
+fn description(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => format!("with exit code {code}"),
         (None, Some(signal)) => format!("by signal {signal}"),

@@ -104,9 +104,9 @@ impl<'a> Side<'a> {
             };
             if !target.is_reachable() {
                 let report = target.unreached();
-                crate::say(&no_connection(&report));
+                crate::print_message(&no_connection(&report));
                 let fix = report.verdict.causes.first().map_or("", |cause| &cause.advice);
-                crate::say(fix);
+                crate::print_message(fix);
                 return Ok(Found::NoServer(Code::NoConnection));
             }
             side.print_notes(&target);
@@ -188,23 +188,23 @@ impl<'a> Side<'a> {
         change: &Change,
         heading: &str,
     ) -> Result<TrialEnd, Failure> {
-        if signals::caught() > 0 {
+        if signals::received_signal() > 0 {
             return Ok(TrialEnd::Interrupted);
         }
         let span = change.duration.or(target.base().stop.duration);
         let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
             let live = Live::new(self.quiet, span, setup.requests_max(), None);
-            Box::new(live.headed(heading.to_owned()))
+            Box::new(live.with_heading(heading.to_owned()))
         };
         let run = target.trial(change, &mut watcher)?;
-        if run.measurement.interrupted || signals::caught() > 0 {
+        if run.measurement.interrupted || signals::received_signal() > 0 {
             return Ok(TrialEnd::Interrupted);
         }
         let counts = &run.measurement.total.counts;
         if counts.due == 0 || counts.succeeded > 0 {
             return Ok(TrialEnd::Run(Box::new(run)));
         }
-        let server = Server::of(&run);
+        let server = Server::new(&run);
         let fails = matches!(server.conduct, Conduct::Failing | Conduct::Unexpected);
         Ok(match fails {
             true => TrialEnd::Failed(format!(
@@ -226,7 +226,7 @@ impl<'a> Side<'a> {
         let command = self.asked.command.as_deref().expect("only a side with a command is started");
         match self.silence()? {
             FirstLook::Silence(_) => {}
-            FirstLook::Response(_) => return Ok(Start::Not(self.busy())),
+            FirstLook::Response(_) => return Ok(Start::Not(self.address_in_use())),
             FirstLook::Interrupted => return Ok(Start::Interrupted),
         }
         let server = ServerProcess::start(command, self.asked.directory.as_deref())?;
@@ -283,7 +283,7 @@ impl<'a> Side<'a> {
             let passed = net::reactor::monotonic() - start;
             let look = self.look(length(patience - passed.min(patience)))?;
             // the signal may have ended a server that is silent then
-            if signals::caught() > 0 {
+            if signals::received_signal() > 0 {
                 return Ok(FirstLook::Interrupted);
             }
             let at_end = wanted(&look) || passed >= patience || over();
@@ -315,7 +315,7 @@ impl<'a> Side<'a> {
     fn close(&self, server: ServerProcess) -> Option<String> {
         let died = server.is_gone();
         match server.end() {
-            _ if signals::caught() > 0 => None,
+            _ if signals::received_signal() > 0 => None,
             Err(why) => Some(why),
             Ok(last) if died => {
                 let how = last.ended.as_deref().unwrap_or_default();
@@ -326,7 +326,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn busy(&self) -> Failure {
+    fn address_in_use(&self) -> Failure {
         let (letter, url) = (self.letter, &self.asked.name);
         let text = match self.started {
             0 => format!(
@@ -369,7 +369,7 @@ impl<'a> Side<'a> {
 
     fn print_notes(&self, target: &Session) {
         if !self.quiet {
-            target.notes().for_each(crate::say);
+            target.notes().for_each(crate::print_message);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Two sets of separately recorded runs.
 
 use crate::exit::{Code, Failure};
-use crate::run::keeping::{noted, wanted};
+use crate::run::keeping::{noted, requested_store};
 use crate::run::output;
 use args::{StoredTask, UsageError, differing_plans};
 use record::compare::{Comparison, Scope, assemble, plan_differences};
@@ -11,7 +11,7 @@ use store::{Store, Stored};
 
 pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
     output::check(&task.outputs)?;
-    let place = wanted(task.outputs.store.as_ref()).unwrap_or_default();
+    let place = requested_store(task.outputs.store.as_ref()).unwrap_or_default();
     let store = Store::open_to_read(&place).map_err(|error| Failure::usage(error.to_string()))?;
     let store = noted(store);
     let [before, after] = &task.sets;

@@ -47,7 +47,7 @@ impl Worktrees {
             worktrees.add(&directory, &hash)?;
             if let Some(build) = &commits.build {
                 if !task.outputs.quiet {
-                    crate::say(&format!("building {revision} ({})", short(&hash)));
+                    crate::print_message(&format!("building {revision} ({})", short(&hash)));
                 }
                 built(build, &directory, &root.join(format!("{letter}.log")), revision)?;
             }
@@ -83,7 +83,7 @@ impl Drop for Worktrees {
         if let Some(root) = &self.root
             && let Err(error) = std::fs::remove_dir_all(root)
         {
-            crate::say(&format!("cannot remove {}: {error}", root.display()));
+            crate::print_message(&format!("cannot remove {}: {error}", root.display()));
         }
     }
 }
@@ -135,7 +135,7 @@ fn built(build: &str, directory: &Path, log: &Path, revision: &str) -> Result<()
             None => {}
         }
         signals::pause(PAUSE);
-        if signals::caught() > 0 {
+        if signals::received_signal() > 0 {
             kill_process_group(Pid::from_child(&child), Signal::TERM).ok();
             child.wait().ok();
             let text = format!("interrupted while {revision} was built");

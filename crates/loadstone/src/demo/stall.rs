@@ -32,7 +32,9 @@ pub(super) fn stall() -> Result<Code, Failure> {
     let there: Vec<(PathBuf, RivalTool)> =
         others.into_iter().filter_map(|(name, tool)| Some((found(name)?, tool))).collect();
     let seconds = SECONDS * (there.len() as u32 + 1);
-    crate::say(&format!("a server freezes 500 ms every 2 s; measuring it takes {seconds} s"));
+    crate::print_message(&format!(
+        "a server freezes 500 ms every 2 s; measuring it takes {seconds} s"
+    ));
     let mut rows = Vec::new();
     for (program, tool) in &there {
         rows.push(tool.measure(program, &url)?);

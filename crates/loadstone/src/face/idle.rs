@@ -39,7 +39,7 @@ fn kept(idle: &Idle) -> anyhow::Result<Ending> {
     let start = keeper.io.now();
     keeper.open_next()?;
     let mut ready = Vec::new();
-    while crate::signals::caught() == 0 {
+    while crate::signals::received_signal() == 0 {
         let until = keeper.io.now() + SIGNAL_CHECK;
         keeper.io.wait(until, &mut ready);
         for event in &ready {

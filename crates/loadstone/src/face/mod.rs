@@ -35,14 +35,14 @@ pub(crate) struct ToolCall {
 
 /// Returns the requested face, by the file name that started the program or by its first argument.
 /// Invalid UTF-8 in an argument is replaced.
-pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<ToolCall> {
+pub(crate) fn requested_face(args: impl Iterator<Item = std::ffi::OsString>) -> Option<ToolCall> {
     let mut args = args.map(|arg| arg.to_string_lossy().into_owned());
     let program = args.next()?;
     let file_name = program.rsplit('/').next().unwrap_or(&program);
-    if let Some(tool) = Tool::named(file_name) {
+    if let Some(tool) = Tool::from_name(file_name) {
         return Some(ToolCall { tool, program, args: args.collect() });
     }
-    let tool = Tool::named(&args.next()?)?;
+    let tool = Tool::from_name(&args.next()?)?;
     Some(ToolCall { tool, program: tool.name().to_owned(), args: args.collect() })
 }
 
@@ -77,7 +77,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     };
     let mut session = match open_or_reduce(&plan, &mut *face) {
         Ok(session) => session,
-        Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
+        Err(error) => return finish(face.cannot_start(&trouble::from_error(&error)), extras),
     };
     let needs = match settled(&mut session, &mut *face, needs) {
         Ok(needs) => needs,
@@ -87,13 +87,16 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     let face = Rc::new(RefCell::new(face));
     let Some(mut stage) = stage else {
         let made = match &makers {
-            Some(makers) => made(&**makers, &session),
+            Some(makers) => maker_sources(&**makers, &session),
             None => Vec::new(),
         };
-        let sources = match guides.map_or(Ok(made), |all| guided(&*all, &mut session)) {
+        let sources = match guides.map_or(Ok(made), |all| guide_sources(&*all, &mut session)) {
             Ok(sources) => sources,
             Err(error) => {
-                return finish(face.borrow_mut().cannot_start(&trouble::of(&error)), extras);
+                return finish(
+                    face.borrow_mut().cannot_start(&trouble::from_error(&error)),
+                    extras,
+                );
             }
         };
         return match measured(&session, logging, sources, (&face, log), utc_offset_s) {
@@ -232,7 +235,7 @@ fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Pl
 ///
 /// # Errors
 /// Fails for unusable TLS settings: users may go to any server.
-fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<RequestSource>> {
+fn guide_sources(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<RequestSource>> {
     session.expect_tls()?;
     session.expect_sockets();
     let plan = session.plan();
@@ -242,7 +245,7 @@ fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<Requ
 }
 
 /// Returns a maker for each worker.
-fn made(makers: &dyn RequestMakers, session: &Session) -> Vec<RequestSource> {
+fn maker_sources(makers: &dyn RequestMakers, session: &Session) -> Vec<RequestSource> {
     (0..session.workers()).map(|_| RequestSource::Maker(makers.maker())).collect()
 }
 
@@ -292,7 +295,7 @@ fn measured(
         origin = setup.measure_from();
         let ahead = origin.as_secs_f64() - net::reactor::monotonic().as_secs_f64();
         let unix_s = crate::wall_clock::unix_seconds() + ahead;
-        face.borrow_mut().dated(&Date { at: origin, unix_s, utc_offset_s });
+        face.borrow_mut().set_date(&Date { at: origin, unix_s, utc_offset_s });
         Box::new(Watch::new(face.clone(), log.take()))
     };
     // a tool with a fixed plan has no source: its targets are requested
@@ -302,9 +305,9 @@ fn measured(
         origin,
         utc_offset_s,
         descriptors: host::limits::descriptors().hard,
-        signal: crate::signals::caught(),
+        signal: crate::signals::received_signal(),
     };
-    let ending = face.borrow_mut().report(&RunRecord::of(&run), &facts);
+    let ending = face.borrow_mut().report(&RunRecord::new(&run), &facts);
     Ok(ending)
 }
 
@@ -325,7 +328,7 @@ fn finish(ending: Ending, extras: Extras) -> ExitCode {
         }
     }
     if extras.notes || std::io::stderr().is_terminal() {
-        notes.iter().for_each(|note| crate::say(note));
+        notes.iter().for_each(|note| crate::print_message(note));
     }
     ExitCode::from(code)
 }

@@ -5,7 +5,7 @@ use faces::StartTrouble;
 use host::ResolveError;
 use session::TooFew;
 
-pub(super) fn of(error: &anyhow::Error) -> StartTrouble {
+pub(super) fn from_error(error: &anyhow::Error) -> StartTrouble {
     if let Some(error) = error.downcast_ref::<ResolveError>() {
         return name(error);
     }

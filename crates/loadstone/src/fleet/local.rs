@@ -81,7 +81,7 @@ fn open(
     if let Some(warning) =
         link.version.filter(|_| !place.is_loopback()).and_then(fleet::ServerVersion::warning)
     {
-        crate::say(&warning);
+        crate::print_message(&warning);
     }
     // in microseconds: agents follow a later manager, even one started within the same second
     let epoch = (crate::wall_clock::unix_seconds() * 1e6) as u64;
@@ -104,13 +104,13 @@ fn command(
     let joined = joined.and_then(|()| if watched { wire.await_watch(patience) } else { Ok(()) });
     let (on_loss, budgets) = (task.on_loss(wire.agents()), task.budgets.clone());
     let fleet_run = FleetRun::new(wire, Terms { on_loss, budgets, beginning });
-    let code = joined.map_err(Failure::from).and_then(|()| carry_out(task, &fleet_run));
+    let code = joined.map_err(Failure::from).and_then(|()| run_on_machines(task, &fleet_run));
     fleet_run.close("the run is over");
     code
 }
 
 /// Runs `run` or `ramp` on these machines.
-fn carry_out(task: &FleetTask, fleet_run: &FleetRun) -> Result<Code, Failure> {
+fn run_on_machines(task: &FleetTask, fleet_run: &FleetRun) -> Result<Code, Failure> {
     let machines: Arc<dyn Fleet> = Arc::new(fleet_run.clone());
     match task.command()? {
         args::Command::Run(args) => crate::run_plan(*args, Some(&machines)),
@@ -143,7 +143,7 @@ pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
     };
     let url = args.nats.clone().or_else(|| server.as_ref().map(NatsServer::url));
     let place = args.trust.place(&url.unwrap_or_default());
-    crate::say(&format!("agents join with --manager {}", place.url));
+    crate::print_message(&format!("agents join with --manager {}", place.url));
     let wire = open(&place, &own, task.agents.unwrap_or(AGENTS_MAX), server)?;
     let beginning = if args.attach { Beginning::Attached } else { Beginning::Fresh };
     command(&task, wire, beginning, args.watch, Duration::from_secs_f64(args.wait.as_secs_f64()))

@@ -25,8 +25,8 @@ pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
 
 fn agent(args: FleetAgentArgs) -> AgentTask {
     AgentTask {
-        endpoint: args.door.place(),
-        creds: args.door.creds,
+        endpoint: args.access.place(),
+        creds: args.access.creds,
         wait: args.wait,
         labels: args.labels,
         allow_scripts: args.allow_scripts,
@@ -37,8 +37,8 @@ fn agent(args: FleetAgentArgs) -> AgentTask {
 
 fn watch(args: FleetWatchArgs) -> WatchTask {
     WatchTask {
-        endpoint: args.door.place(),
-        creds: args.door.creds,
+        endpoint: args.access.place(),
+        creds: args.access.creds,
         wait: args.wait,
         pid: args.pid,
         listen: args.listen,

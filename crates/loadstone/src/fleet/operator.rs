@@ -12,16 +12,16 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
-    let own = Credentials::read(&args.door.creds).map_err(usage)?;
+    let own = Credentials::read(&args.access.creds).map_err(usage)?;
     if own.role != Role::Operator {
         return Err(Failure::usage(format!(
             "{} is not for an operator: use operator.creds, as `fleet creds` makes it",
-            args.door.creds.display()
+            args.access.creds.display()
         )));
     }
     let subjects = Subjects::new(&own.fleet);
     let (_, listen) = subjects.permitted(own.role, &own.id());
-    let link = NatsLink::connect(&args.door.place(), &own, listen, PATIENCE).map_err(usage)?;
+    let link = NatsLink::connect(&args.access.place(), &own, listen, PATIENCE).map_err(usage)?;
     Ok((link, subjects))
 }
 

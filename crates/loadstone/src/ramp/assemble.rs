@@ -23,7 +23,7 @@ pub(super) fn assemble(
     }
     let died: Vec<&str> =
         ended.iter().filter(|(_, died)| *died).map(|(why, _)| why.as_str()).collect();
-    let interrupted = crate::signals::caught() > 0;
+    let interrupted = crate::signals::received_signal() > 0;
     let mut early: Vec<String> = ended.iter().map(|(why, _)| why.clone()).collect();
     if interrupted {
         early.push(format!("interrupted at step {}", steps.len()));
@@ -46,7 +46,7 @@ pub(super) fn assemble(
         ended_early: (!early.is_empty()).then(|| early.join("; ")),
         findings,
     };
-    RampRecord::of(&report).judged(&died, interrupted)
+    RampRecord::new(&report).with_verdict(&died, interrupted)
 }
 
 fn names(task: &RampTask) -> String {

@@ -71,7 +71,7 @@ impl Lane {
         task: &RampTask,
     ) -> Result<Lane, Failure> {
         let target = Arc::new(target);
-        let Some(rest) = Rest::of(&target)? else { return Err(super::interrupted()) };
+        let Some(rest) = Rest::new(&target)? else { return Err(super::interrupted()) };
         let pace = StepPace::new(target.base().stop.warm_up);
         Ok(Lane {
             pace,
@@ -98,12 +98,12 @@ impl Lane {
     }
 
     /// Returns the remaining time of its steps.
-    pub(super) fn left(&self) -> LaneLeft {
+    pub(super) fn remaining(&self) -> LaneLeft {
         if self.ended.is_some() {
             return LaneLeft::default();
         }
         let next = self.next.map(|next| StepsLeft { steps: 1, held: next.hold, at_most: false });
-        self.pace.left(self.agenda.left() + next.unwrap_or_default())
+        self.pace.remaining(self.agenda.remaining() + next.unwrap_or_default())
     }
 
     /// Runs the next step, if there is one. `others`: remaining steps of the other lanes.
@@ -114,7 +114,7 @@ impl Lane {
         others: LaneLeft,
     ) -> Result<LaneTurn, Failure> {
         let began = monotonic();
-        if crate::signals::caught() > 0 {
+        if crate::signals::received_signal() > 0 {
             return Ok(LaneTurn::Interrupted);
         }
         if self.ended.is_some() {
@@ -124,7 +124,7 @@ impl Lane {
             return Ok(LaneTurn::Done);
         };
         let Some(settled_s) = self.settle(&planned, steps)? else {
-            let interrupted = crate::signals::caught() > 0;
+            let interrupted = crate::signals::received_signal() > 0;
             return Ok(if interrupted { LaneTurn::Interrupted } else { LaneTurn::Done });
         };
         let run = match self.run(session, &planned, others) {
@@ -214,7 +214,7 @@ impl Lane {
                 show::duration(took)
             )),
             TargetRest::Gone(why) => {
-                self.ended = Some((self.death(&why, steps), true));
+                self.ended = Some((self.death_step(&why, steps), true));
                 return Ok(None);
             }
             TargetRest::Interrupted => return Ok(None),
@@ -224,7 +224,7 @@ impl Lane {
 
     /// Returns the step at which the target died: the last one, if connections already failed in
     /// it.
-    fn death(&self, why: &str, steps: &[RampStep]) -> String {
+    fn death_step(&self, why: &str, steps: &[RampStep]) -> String {
         let last = steps.iter().rev().find(|step| step.label == self.row);
         let refused = [FailureClass::Refused, FailureClass::Reset];
         let already = last.is_some_and(|step| {
@@ -277,7 +277,7 @@ impl Lane {
         let before = self.lowest.map(|(_, median)| median);
         let heading = self.heading(planned);
         let this = StepsLeft { steps: 1, held: planned.hold, at_most: false };
-        let left = TimeLeft::from(self.pace.left(this) + self.left() + others);
+        let left = TimeLeft::from(self.pace.remaining(this) + self.remaining() + others);
         let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
             let live: Box<dyn Watcher> = match &session.view {
                 Some(view) => {
@@ -287,7 +287,7 @@ impl Lane {
                 None => {
                     let calls = setup.requests_max();
                     let live = Live::new(self.quiet, Some(planned.hold), calls, None);
-                    Box::new(live.headed(heading.clone()).of_all(left))
+                    Box::new(live.with_heading(heading.clone()).of_all(left))
                 }
             };
             match before.filter(|_| recovery) {
@@ -357,7 +357,7 @@ impl Lane {
     ) {
         let sessions = self.target.base().load.session().is_some();
         let (measurement, verdict) = (&run.measurement, &run.verdict);
-        let point = Point::of(planned.level, measurement, verdict, sessions, &self.objectives);
+        let point = Point::new(planned.level, measurement, verdict, sessions, &self.objectives);
         self.steps += 1;
         // an interrupted step does not describe its load
         if !measurement.interrupted {
@@ -407,14 +407,14 @@ impl Lane {
 }
 
 fn fails_at_any_load(run: &RunReport) -> String {
-    format!("the server fails at any load: {}", Server::of(run).sentence())
+    format!("the server fails at any load: {}", Server::new(run).sentence())
 }
 
 /// Returns whether at least half of the calls got an answer that a load does not cause: a status
 /// that blames the request, or a violated expectation of the plan.
 fn answers_wrong(run: &RunReport) -> bool {
     let total = &run.measurement.total;
-    let server = Server::of(run);
+    let server = Server::new(run);
     // 408, 425 and 429 ask for a later retry
     let of_request =
         |status: u16| (400..500).contains(&status) && ![408, 425, 429].contains(&status);
@@ -425,7 +425,7 @@ fn answers_wrong(run: &RunReport) -> bool {
 
 /// Returns the plan with the number of clients that the preparations of the first step must
 /// support.
-pub(super) fn at_first(target: &RampTarget) -> Plan {
+pub(super) fn plan_at_start(target: &RampTarget) -> Plan {
     let mut plan = target.plan.clone();
     let with_clients = target.course.axis.is_load() && plan.connection.clients.is_some();
     let first = Agenda::new(target.course.clone()).next_step();

@@ -39,8 +39,8 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     }
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let mut session = RampSession {
-        env: Arc::new(Env::varied(task.targets.iter().map(|target| &target.plan))),
-        keeping: Keeping::nowhere(),
+        env: Arc::new(Env::for_variations(task.targets.iter().map(|target| &target.plan))),
+        keeping: Keeping::without_store(),
         meters: Meters::open(&task.outputs)?,
         view: None,
         version: None,
@@ -49,7 +49,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     let started_unix_s = crate::wall_clock::unix_seconds();
     let mut lanes = Vec::new();
     for (row, target) in task.targets.iter().enumerate() {
-        let first = lane::at_first(target);
+        let first = lane::plan_at_start(target);
         let Some(mut reached) = Session::reach(&first, &target.name, &session.env)? else {
             return Err(interrupted());
         };
@@ -61,7 +61,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
             reached.move_to(fleet);
         }
         if !task.outputs.quiet {
-            reached.notes().for_each(crate::say);
+            reached.notes().for_each(crate::print_message);
         }
         session.version.get_or_insert(reached.plan().request.version);
         lanes.push(Lane::new(row, target, reached, &task)?);
@@ -69,16 +69,16 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     session.keeping = keep(keeper, &task, &session, started_unix_s)?;
     session.view = open_view(&task)?;
     if !task.outputs.quiet {
-        lanes.iter().filter_map(Lane::longest).for_each(|text| crate::say(&text));
+        lanes.iter().filter_map(Lane::longest).for_each(|text| crate::print_message(&text));
     }
-    let climbed = climb(&session, &mut lanes, &labels(&task));
+    let climbed = run_lanes(&session, &mut lanes, &labels(&task));
     let torn_down = lanes.iter().map(Lane::tear_down).fold(Ok(()), Result::and);
     // the report goes to the original screen of the terminal
     session.view = None;
     session.meters.take().into_iter().for_each(Meters::close);
-    let keeping = std::mem::replace(&mut session.keeping, Keeping::nowhere());
+    let keeping = std::mem::replace(&mut session.keeping, Keeping::without_store());
     let steps = match climbed {
-        Ok(steps) if !steps.is_empty() || crate::signals::caught() == 0 => steps,
+        Ok(steps) if !steps.is_empty() || crate::signals::received_signal() == 0 => steps,
         nothing => {
             keeping.discard();
             return Err(nothing.err().unwrap_or_else(interrupted));
@@ -166,7 +166,7 @@ fn keep(
     started_unix_s: f64,
 ) -> Result<Keeping, Failure> {
     let plans: Vec<&plan::Plan> = task.targets.iter().map(|target| &target.plan).collect();
-    let Some(first) = task.targets.first() else { return Ok(Keeping::nowhere()) };
+    let Some(first) = task.targets.first() else { return Ok(Keeping::without_store()) };
     let beginning = Beginning {
         name: &task.outputs.name,
         plan: &first.plan,
@@ -185,7 +185,7 @@ fn labels(task: &RampTask) -> Vec<String> {
 }
 
 /// Runs the lanes in alternating order, so that none is always first.
-fn climb(
+fn run_lanes(
     session: &RampSession,
     lanes: &mut [Lane],
     labels: &[String],
@@ -198,11 +198,11 @@ fn climb(
         for &row in &order {
             let others = (0..lanes.len()).filter(|other| *other != row);
             let others =
-                others.map(|other| lanes[other].left()).fold(LaneLeft::default(), Add::add);
+                others.map(|other| lanes[other].remaining()).fold(LaneLeft::default(), Add::add);
             let outcome = lanes[row].step(session, &mut steps, others)?;
             // an overload that ends the lane counts as a step
             for (index, step) in steps.iter().enumerate().skip(kept) {
-                session.keeping.step(index, &RampStepRecord::of(step, index + 1, labels));
+                session.keeping.step(index, &RampStepRecord::new(step, index + 1, labels));
             }
             any |= steps.len() > kept;
             kept = steps.len();
@@ -229,9 +229,9 @@ fn unreached(
     session: &RampSession,
     started_unix_s: f64,
 ) -> Result<Code, Failure> {
-    crate::say(&session::no_connection(run));
+    crate::print_message(&session::no_connection(run));
     let mut ramp = assemble::assemble(task, session, Vec::new(), Vec::new(), started_unix_s);
-    ramp.verdict = VerdictRecord::of(&run.verdict);
+    ramp.verdict = VerdictRecord::new(&run.verdict);
     ramp.ended_early = Some("before the first step".to_owned());
     write(&ramp, task)?;
     Ok(Code::NoConnection)
@@ -267,8 +267,8 @@ fn write(report: &RampRecord, task: &RampTask) -> Result<(), Failure> {
 /// Returns the first exit code that applies, as with `run`. The server fails if it does at the
 /// lowest load. An objective is missed if no tested load meets it.
 fn exit_code(report: &RampRecord) -> Code {
-    let interrupted =
-        report.steps.iter().any(|step| step.run.interrupted) || crate::signals::caught() > 0;
+    let interrupted = report.steps.iter().any(|step| step.run.interrupted)
+        || crate::signals::received_signal() > 0;
     if report.steps.is_empty() {
         Code::NoConnection
     } else if report.fails() {

@@ -50,7 +50,7 @@ impl StepPace {
         (self.beyond, self.steps) = (self.beyond.saturating_add(beyond), self.steps + 1);
     }
 
-    pub(super) fn left(&self, steps: StepsLeft) -> LaneLeft {
+    pub(super) fn remaining(&self, steps: StepsLeft) -> LaneLeft {
         let each = self.beyond.0.checked_div(self.steps).map_or(self.warm_up, Nanos);
         let between = Nanos(each.0.saturating_mul(steps.steps as u64));
         LaneLeft { span: steps.held.saturating_add(between), at_most: steps.at_most }
@@ -66,14 +66,14 @@ mod tests {
         let s = Nanos::from_secs;
         let steps = StepsLeft { steps: 4, held: s(40), at_most: false };
         let mut pace = StepPace::new(s(2));
-        assert_eq!(pace.left(steps), LaneLeft { span: s(48), at_most: false });
+        assert_eq!(pace.remaining(steps), LaneLeft { span: s(48), at_most: false });
         pace.step(s(10), s(11));
         pace.step(s(10), s(14));
-        assert_eq!(pace.left(steps).span, s(50));
+        assert_eq!(pace.remaining(steps).span, s(50));
         // an interrupted step
         pace.step(s(10), s(1));
         let search = StepsLeft { at_most: true, ..steps };
-        let both = pace.left(search) + LaneLeft { span: s(1), at_most: false };
+        let both = pace.remaining(search) + LaneLeft { span: s(1), at_most: false };
         assert!(both.at_most && both.span > s(41) && both.span < s(50), "{both:?}");
     }
 }

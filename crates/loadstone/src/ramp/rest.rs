@@ -49,7 +49,7 @@ pub(crate) enum TargetRest {
 impl Rest {
     /// # Errors
     /// Fails for a plan that cannot be turned into calls. `None` means a signal arrived.
-    pub(crate) fn of(target: &Arc<Session>) -> Result<Option<Rest>, Failure> {
+    pub(crate) fn new(target: &Arc<Session>) -> Result<Option<Rest>, Failure> {
         let endpoints = target.endpoints().to_vec();
         let setup = Setup::new(target.base().clone(), endpoints, 1, Nanos::ZERO)
             .map_err(|error| Failure::usage(error.to_string()))?;

@@ -19,7 +19,9 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 pub(super) fn only(names: &[String]) -> Result<Option<ShownResults>, Failure> {
     let Some(name) = names.iter().find(|name| is_json(name)) else { return Ok(None) };
     if names.len() > 1 {
-        return Err(Failure::usage(format!("{name} is a record in JSON: name it alone")));
+        return Err(Failure::usage(format!(
+            "{name} is a JSON record, which cannot be combined with other results: name only this file"
+        )));
     }
     let bytes = Disk.read(name).map_err(Failure::usage)?;
     let text = String::from_utf8(bytes)
@@ -93,13 +95,13 @@ mod tests {
             path.display().to_string()
         };
         let result = plan::check::CheckResult { name: "front page".into(), ..Default::default() };
-        let record = CheckRecord::of(&result);
+        let record = CheckRecord::new(&result);
         let good = file("check.json", &report::check::json(&record));
         let Some(ShownResults::Check(read)) = only(std::slice::from_ref(&good)).unwrap() else {
             panic!("not a check")
         };
         assert_eq!(*read, record);
-        assert!(refused(&[good, "last".into()]).contains("name it alone"));
+        assert!(refused(&[good, "last".into()]).contains("name only this file"));
         let run = file("run.json", "{\"schema\": \"loadstone.run/1\"}");
         let why = refused(&[run]);
         assert!(why.contains("run.json is not a valid loadstone.run/1: missing field"), "{why}");

@@ -20,14 +20,14 @@ const STORE_VARIABLE: &str = "LOADSTONE_STORE";
 
 /// Reports the changes that opening a store caused.
 pub(crate) fn noted(store: Store) -> Store {
-    store.notes.iter().for_each(|note| crate::say(note));
+    store.notes.iter().for_each(|note| crate::print_message(note));
     store
 }
 
 /// Returns the requested store: of the option, otherwise of the environment.
-pub(crate) fn wanted(option: Option<&StorePlace>) -> Option<StorePlace> {
+pub(crate) fn requested_store(option: Option<&StorePlace>) -> Option<StorePlace> {
     let variable = || std::env::var(STORE_VARIABLE).ok().filter(|text| !text.is_empty());
-    option.cloned().or_else(|| variable().map(|text| StorePlace::named(&text)))
+    option.cloned().or_else(|| variable().map(|text| StorePlace::parse(&text)))
 }
 
 /// Open store, or none.
@@ -43,7 +43,7 @@ impl Keeper {
     /// # Errors
     /// Fails for a requested store that cannot be opened: exit code 2.
     pub(crate) fn open(option: Option<&StorePlace>) -> Result<Keeper, Failure> {
-        let place = wanted(option);
+        let place = requested_store(option);
         let wanted = place.is_some();
         let place = place.unwrap_or_default();
         if place == StorePlace::None {
@@ -51,12 +51,12 @@ impl Keeper {
         }
         match Store::open(&place) {
             Ok(store) => {
-                store.notes.iter().for_each(|note| crate::say(note));
+                store.notes.iter().for_each(|note| crate::print_message(note));
                 Ok(Keeper { store: Some(store), wanted })
             }
             Err(error) if wanted => Err(Failure::usage(error.to_string())),
             Err(error) => {
-                crate::say(&format!("this result is not stored: {error}"));
+                crate::print_message(&format!("this result is not stored: {error}"));
                 Ok(Keeper { store: None, wanted })
             }
         }
@@ -123,7 +123,7 @@ impl Keeper {
             Ok(recording) => Ok(Keeping { recording, wanted }),
             Err(error) if wanted => Err(Failure::usage(error.to_string())),
             Err(error) => {
-                crate::say(&format!("this result is not stored: {error}"));
+                crate::print_message(&format!("this result is not stored: {error}"));
                 Ok(Keeping { recording: None, wanted })
             }
         }
@@ -132,7 +132,7 @@ impl Keeper {
 
 /// Returns the command line of this process without its secrets, including those of the plans.
 pub(crate) fn command_line(plans: &[&Plan]) -> String {
-    let words = crate::typed().into_iter().skip(1);
+    let words = crate::command_words().into_iter().skip(1);
     let words: Vec<String> = std::iter::once("loadstone".to_owned()).chain(words).collect();
     store::masked_command(&words, plans)
 }
@@ -145,7 +145,7 @@ pub(crate) struct Keeping {
 
 impl Keeping {
     /// Returns a writer that stores nothing.
-    pub(crate) fn nowhere() -> Keeping {
+    pub(crate) fn without_store() -> Keeping {
         Keeping { recording: None, wanted: false }
     }
 
@@ -227,31 +227,31 @@ impl Keeping {
         if self.wanted {
             return Err(Failure { code: Code::NotWritten, text });
         }
-        crate::say(&text);
+        crate::print_message(&text);
         Ok(())
     }
 
     /// Removes the empty result from the store.
     pub(crate) fn discard(self) {
         if let Some(Err(error)) = self.recording.map(Recording::discard) {
-            crate::say(&format!("an empty result remains in the store: {error}"));
+            crate::print_message(&format!("an empty result remains in the store: {error}"));
         }
     }
 }
 
 fn print_end(kept: &RecordingEnd, quiet: bool) {
     if kept.late > 0 {
-        crate::say(&format!(
+        crate::print_message(&format!(
             "the store was too slow for {} of the parts while they ran; the stored result is \
              complete",
             kept.late
         ));
     }
     if let Some(trouble) = &kept.trouble {
-        crate::say(&format!("while it ran: {trouble}; the stored result is complete"));
+        crate::print_message(&format!("while it ran: {trouble}; the stored result is complete"));
     }
     if !quiet {
-        crate::say(&format!("stored as {0}: loadstone runs show {0}", kept.id));
+        crate::print_message(&format!("stored as {0}: loadstone runs show {0}", kept.id));
     }
 }
 

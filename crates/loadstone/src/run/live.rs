@@ -51,7 +51,7 @@ impl Live {
     }
 
     /// Sets the prefix of each line: `step 7 of 20  `.
-    pub(crate) fn headed(mut self, heading: String) -> Live {
+    pub(crate) fn with_heading(mut self, heading: String) -> Live {
         self.heading = format!("{}  ", heading.trim_end());
         self
     }

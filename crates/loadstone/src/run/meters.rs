@@ -34,7 +34,7 @@ impl Meters {
         let endpoint = outputs.metrics.map(|at| Endpoint::start(at, board.clone()));
         let endpoint = endpoint.transpose().map_err(refused)?;
         if let Some(endpoint) = &endpoint {
-            crate::say(&format!("metrics at {}", endpoint.url()));
+            crate::print_message(&format!("metrics at {}", endpoint.url()));
         }
         let pusher = outputs.otlp.clone().map(pusher).transpose().map_err(refused)?;
         Ok(Some(Meters {
@@ -59,7 +59,7 @@ impl Meters {
             board: self.board.clone(),
             pusher: self.pusher.clone(),
             run,
-            intention: Intention::of(setup),
+            intention: Intention::new(setup),
             measure_from: setup.measure_from(),
             measure_until: setup.measure_until(),
             agents: Vec::new(),
@@ -78,7 +78,10 @@ impl Meters {
                 |trouble| format!("the last time: {trouble}"),
             );
             let lost = show::count(lost);
-            crate::say(&format!("{lost} of {all} pushes to {} failed; {trouble}", self.collector));
+            crate::print_message(&format!(
+                "{lost} of {all} pushes to {} failed; {trouble}",
+                self.collector
+            ));
         }
     }
 }
@@ -107,7 +110,7 @@ impl Watcher for Metered {
         let passed = Nanos::from_secs_f64((second.at_s + second.span_s).max(0.0));
         let now = (self.measure_from + passed).min(self.measure_until);
         let intended = self.intention.as_ref().map(|wanted| wanted.until(now).0);
-        let reading = Reading::of(&self.run, second, total, intended).with_agents(&self.agents);
+        let reading = Reading::new(&self.run, second, total, intended).with_agents(&self.agents);
         if let Some(pusher) = &self.pusher {
             pusher.borrow_mut().push(reading.clone());
         }

@@ -79,7 +79,7 @@ pub(crate) fn run(
     sut::check(outputs.sut.as_ref())?;
     let Some(mut session) = Session::reach(&plan, name, &env)? else {
         let run = Session::unopened(&plan, name, &env).interrupted();
-        return deliver(&RunRecord::of(&run), outputs, keep(keeper, &plan, outputs, &env)?);
+        return deliver(&RunRecord::new(&run), outputs, keep(keeper, &plan, outputs, &env)?);
     };
     session.watch_server(outputs.sut.as_ref());
     if let Some(fleet) = fleet {
@@ -91,13 +91,13 @@ pub(crate) fn run(
         session.note_unused_http2();
     }
     if !quiet {
-        session.notes().for_each(crate::say);
+        session.notes().for_each(crate::print_message);
     }
     let plan = session.plan().clone();
     if !session.is_reachable() {
         let run = session.unreached();
-        crate::say(&no_connection(&run));
-        deliver(&RunRecord::of(&run), outputs, keep(keeper, &plan, outputs, &env)?)?;
+        crate::print_message(&no_connection(&run));
+        deliver(&RunRecord::new(&run), outputs, keep(keeper, &plan, outputs, &env)?)?;
         return Ok(Code::NoConnection);
     }
     let view = outputs.live.then(|| View::open(&plan, name, None)).transpose()?;
@@ -121,7 +121,7 @@ fn measured(session: Session, outputs: &Outputs, onlookers: RunObservers) -> Res
         }
     };
     run.require_samples();
-    let code = deliver(&RunRecord::of(&run), outputs, keeping)?;
+    let code = deliver(&RunRecord::new(&run), outputs, keeping)?;
     scripts.report()?;
     torn_down?;
     not_begun.map_or(Ok(code), Err)
@@ -170,7 +170,7 @@ fn repeats(
     let log_file = outputs.log.as_deref().map(LogFile::create).transpose();
     let log_file = log_file.map_err(|error| Failure::not_written(&error))?;
     for repeat in 0..plan.measure.repeat.max(1) {
-        if crate::signals::caught() > 0 {
+        if crate::signals::received_signal() > 0 {
             break;
         }
         let open = log_file.as_ref().map(LogFile::open).transpose();

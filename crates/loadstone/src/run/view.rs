@@ -43,6 +43,7 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Opens the view of a run.
     /// `climb`: the ramp of which the runs are steps.
     ///
     /// # Errors
@@ -107,7 +108,7 @@ impl View {
             screen: self.screen.clone(),
             plan,
             judge,
-            intention: Intention::of(setup),
+            intention: Intention::new(setup),
             measure_from: setup.measure_from(),
             series: Vec::new(),
             busy: vec![(Nanos::ZERO, Nanos::ZERO); setup.workers as usize],
@@ -180,7 +181,7 @@ impl Watcher for Shown {
         self.series.push(second.clone());
         self.screen.second(second, total);
         if !second.warm_up {
-            self.screen.judged(self.judge(second, total));
+            self.screen.set_verdict(self.judge(second, total));
         }
     }
 

@@ -127,11 +127,11 @@ fn result(entry: &ListEntry) -> String {
     }
     let axis = entry.axis.unwrap_or_default();
     let first = |spans: &[(String, Option<Span>)]| spans.iter().find_map(|(_, span)| *span);
-    let knee = first(&entry.knees).map(|knee| report::ramp::knee_in_words(axis, &knee));
+    let knee = first(&entry.knees).map(|knee| report::ramp::knee_description(axis, &knee));
     let capacity = || {
         // without an objective the capacity equals the knee
         let capacity = first(&entry.capacities).filter(|_| entry.knees.is_empty())?;
-        Some(format!("capacity {}", report::ramp::capacity_in_words(axis, &capacity)))
+        Some(format!("capacity {}", report::ramp::capacity_description(axis, &capacity)))
     };
     match (knee.or_else(capacity), entry.capacities.len()) {
         (Some(words), 0 | 1) => words,
@@ -148,5 +148,5 @@ fn name(entry: &ListEntry) -> String {
 
 /// Renders the list in the form of `docs/schema/runs.schema.json`.
 pub(super) fn json(entries: &[ListEntry]) -> String {
-    document::printed(&RunsRecord::of(entries.iter().map(ListEntry::record).collect()))
+    document::printed(&RunsRecord::new(entries.iter().map(ListEntry::record).collect()))
 }

@@ -44,14 +44,14 @@ pub(crate) fn refused(error: StoreError) -> Failure {
 /// Opens a store for reading: of the option, of the environment, or the default store.
 pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
     Ok(keeping::noted(
-        Store::open_to_read(&keeping::wanted(option.store.as_ref()).unwrap_or_default())
+        Store::open_to_read(&keeping::requested_store(option.store.as_ref()).unwrap_or_default())
             .map_err(refused)?,
     ))
 }
 
 /// Opens an existing store to change it.
 fn open_for_change(option: &StoreArgs) -> Result<Store, Failure> {
-    let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
+    let place = keeping::requested_store(option.store.as_ref()).unwrap_or_default();
     drop(keeping::noted(Store::open_to_read(&place).map_err(refused)?));
     Ok(keeping::noted(Store::open(&place).map_err(refused)?))
 }
@@ -67,7 +67,7 @@ fn list(args: &ListArgs) -> Result<Code, Failure> {
     let store = match to_read(&args.store) {
         Ok(store) => Some(store),
         Err(failure) if is_empty_default(&args.store) => {
-            crate::say(&failure.text);
+            crate::print_message(&failure.text);
             None
         }
         Err(failure) => return Err(failure),
@@ -87,7 +87,7 @@ fn list(args: &ListArgs) -> Result<Code, Failure> {
 
 /// Returns whether the default store will be read but does not exist yet.
 fn is_empty_default(option: &StoreArgs) -> bool {
-    let place = keeping::wanted(option.store.as_ref());
+    let place = keeping::requested_store(option.store.as_ref());
     place.is_none()
         && matches!(Store::open_to_read(&store::StorePlace::Default), Err(StoreError::Missing(_)))
 }
@@ -194,11 +194,11 @@ fn export(file: &Path, results: &[String], option: &StoreArgs) -> Result<Code, F
 }
 
 fn import(file: &Path, option: &StoreArgs) -> Result<Code, Failure> {
-    let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
+    let place = keeping::requested_store(option.store.as_ref()).unwrap_or_default();
     let mut store = Store::open(&place).map_err(refused)?;
-    store.notes.iter().for_each(|note| crate::say(note));
+    store.notes.iter().for_each(|note| crate::print_message(note));
     let imported = store.import(file).map_err(refused)?;
-    imported.notes.iter().for_each(|note| crate::say(note));
+    imported.notes.iter().for_each(|note| crate::print_message(note));
     let mut lines =
         vec![format!("{} taken from {}", counted(imported.taken.len()), file.display())];
     let renamed = imported.taken.iter().filter(|(there, here)| there != here);

@@ -31,9 +31,10 @@ pub(crate) fn survey(args: &SurveyArgs) -> Result<Code, Failure> {
     };
     servers.extend(listed.lost.iter().map(|lost| SurveyedServer::lost(&lost.named, &lost.why)));
     let kind = if args.dns { SurveyKind::NameServers } else { SurveyKind::WebServers };
-    let record = SurveyRecord::of(kind, servers)
-        .begun(started_unix_s)
-        .took((net::reactor::monotonic() - start).as_secs_f64(), crate::signals::caught() > 0);
+    let record = SurveyRecord::new(kind, servers).with_start(started_unix_s).with_duration(
+        (net::reactor::monotonic() - start).as_secs_f64(),
+        crate::signals::received_signal() > 0,
+    );
     let code = exit_code(&record);
     permit.end(&record, code as u8);
     write(args, &record)?;

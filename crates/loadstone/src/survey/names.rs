@@ -17,8 +17,8 @@ pub(super) fn visit(args: &SurveyArgs, listed: &Resolved, permit: &Permit) -> Ve
         listed.servers.iter().map(|one| questions(one, permit)).collect();
     let how =
         Asking { at_once: args.at_once as usize, per_second: u64::from(args.rate), wait: WAIT };
-    let all = ask_name_servers(&asked, how, &|| crate::signals::caught() > 0);
-    listed.servers.iter().zip(all).map(|(one, replies)| surveyed(one, &replies)).collect()
+    let all = ask_name_servers(&asked, how, &|| crate::signals::received_signal() > 0);
+    listed.servers.iter().zip(all).map(|(one, replies)| survey_row(one, &replies)).collect()
 }
 
 fn queries(one: &Listed, permit: &Permit) -> &'static [Query] {
@@ -39,7 +39,7 @@ fn questions(one: &Listed, permit: &Permit) -> NameServerVisit {
     NameServerVisit { server: one.address, messages: messages.collect() }
 }
 
-fn surveyed(one: &Listed, replies: &[Option<Vec<u8>>]) -> SurveyedServer {
+fn survey_row(one: &Listed, replies: &[Option<Vec<u8>>]) -> SurveyedServer {
     let reached = matches!(replies.first(), Some(Some(_)));
     let mut server = SurveyedServer::at(one.address, &one.names);
     if !reached {
@@ -51,6 +51,6 @@ fn surveyed(one: &Listed, replies: &[Option<Vec<u8>>]) -> SurveyedServer {
         .map(|(query, reply)| (query.name.to_owned(), dns::signature(reply.as_deref())))
         .collect();
     let claim = dns::claim(replies.first().and_then(Option::as_deref));
-    server.judged(&classify(&dns::TABLE, &claim, &evidence), &evidence);
+    server.set_software(&classify(&dns::TABLE, &claim, &evidence), &evidence);
     server
 }

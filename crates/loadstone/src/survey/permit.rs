@@ -66,7 +66,7 @@ impl Permit {
         };
         if let Some(audit) = &mut audit {
             audit
-                .begun()
+                .write_start()
                 .map_err(|why| Failure::usage(format!("the audit log cannot be written: {why}")))?;
         }
         let depth = match (args.plain, args.deadlines) {
@@ -100,7 +100,7 @@ impl Permit {
         }
         audit.note("end", json!({ "exit": code, "cases": record.servers.len() }));
         if let Some(why) = audit.trouble() {
-            crate::say(&format!("the audit log cannot be written: {why}"));
+            crate::print_message(&format!("the audit log cannot be written: {why}"));
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn visit(
     let secure = stops.iter().any(|stop| stop.tls_name.is_some());
     let tls = if secure { Some(factory(net::tls::Versions::Any, &["http/1.1"])?) } else { None };
     let addresses: Vec<SocketAddr> = listed.servers.iter().map(|one| one.address).collect();
-    let outside = || (crate::signals::caught() > 0).then_some(Stop::Interrupted);
+    let outside = || (crate::signals::received_signal() > 0).then_some(Stop::Interrupted);
     let governor = Governor::new(bounds(args), addresses, false);
     let mut sockets = Sockets::new(tls, governor, Box::new(outside))?;
     let mut tour = Tour::new(stops, args.at_once as usize);
@@ -45,7 +45,7 @@ pub(super) fn visit(
     let gap = Duration::from_secs(1) / args.rate.max(1);
     let mut servers = Vec::new();
     for (one, visit) in listed.servers.iter().zip(tour.into_visits()) {
-        let mut server = surveyed(one, &visit);
+        let mut server = survey_row(one, &visit);
         if server.reached && permit.depth(one.address.ip()) != Depth::Plain {
             probe_tls(one, &mut server, gap)?;
         }
@@ -87,7 +87,7 @@ fn stop(args: &SurveyArgs, one: &Listed, depth: Depth) -> TourStop {
     }
 }
 
-fn surveyed(one: &Listed, visit: &TourResult) -> SurveyedServer {
+fn survey_row(one: &Listed, visit: &TourResult) -> SurveyedServer {
     let server = SurveyedServer::at(one.address, &one.names);
     let Some(plain) = visit.talk(PLAIN) else {
         return server.unreached("the survey ended before it");
@@ -103,7 +103,7 @@ fn surveyed(one: &Listed, visit: &TourResult) -> SurveyedServer {
         .map(|(question, talk)| ((*question).to_owned(), http::signature(question, talk)))
         .collect();
     let mut server = server;
-    server.judged(&classify(&http::TABLE, &http::claim(plain), &evidence), &evidence);
+    server.set_software(&classify(&http::TABLE, &http::claim(plain), &evidence), &evidence);
     server.http.extend(http::version(plain).map(str::to_owned));
     let seconds = |question| visit.deadline(question).map(Nanos::as_secs_f64);
     if visit.talk(IDLE).is_some() {
@@ -128,7 +128,7 @@ fn probe_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Result
         }
         let mut factory = factory(versions, &["h2", "http/1.1"])?;
         let name = one.entry.host.trim_matches(['[', ']']);
-        let Some(facts) = shaken(one.address, &mut factory, name) else { continue };
+        let Some(facts) = handshake_facts(one.address, &mut factory, name) else { continue };
         server.tls.push(facts.version);
         if facts.alpn == "h2" && !server.http.iter().any(|version| version == "2") {
             server.http.push("2".to_owned());
@@ -138,7 +138,11 @@ fn probe_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Result
 }
 
 /// Returns the negotiated parameters of a handshake; `None` if it failed.
-fn shaken(address: SocketAddr, factory: &mut net::tls::Factory, name: &str) -> Option<TlsFacts> {
+fn handshake_facts(
+    address: SocketAddr,
+    factory: &mut net::tls::Factory,
+    name: &str,
+) -> Option<TlsFacts> {
     let mut session = factory.session(name).ok()?;
     let mut stream = TcpStream::connect_timeout(&address, WAIT).ok()?;
     stream.set_read_timeout(Some(WAIT)).ok()?;

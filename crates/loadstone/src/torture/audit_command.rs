@@ -83,7 +83,7 @@ fn show_log(path: &Path, json: bool) -> Result<Code, Failure> {
     for line in text.lines() {
         match serde_json::from_str::<Value>(line) {
             Ok(value) if json => out.push_str(&format!("{value}\n")),
-            Ok(value) => out.push_str(&format!("{}\n", in_words(&value))),
+            Ok(value) => out.push_str(&format!("{}\n", description(&value))),
             // remains of a crash
             Err(_) if json => {}
             Err(_) => out.push_str("  an incomplete line\n"),
@@ -94,7 +94,7 @@ fn show_log(path: &Path, json: bool) -> Result<Code, Failure> {
 }
 
 /// Formats one line of the log for people.
-fn in_words(value: &Value) -> String {
+fn description(value: &Value) -> String {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let number = |key: &str| value[key].as_u64().unwrap_or_default();
     let at = report::torture::timestamp(value["at_unix_s"].as_f64().unwrap_or_default());

@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use torture::beside::{CaseSpan, LoadCall, felt};
+use torture::beside::{CaseSpan, LoadCall, load_effect};
 use torture::result::CaseResult;
 use torture::safety::{Asked, Class};
 use units::{Nanos, show};
@@ -61,7 +61,7 @@ struct Heard {
 }
 
 impl LoadSignals {
-    fn heard(&self) -> MutexGuard<'_, Heard> {
+    fn lock_received(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -74,7 +74,7 @@ pub(super) struct Planned {
 
 impl Planned {
     /// Describes the load in one line.
-    pub(super) fn in_words(&self) -> String {
+    pub(super) fn description(&self) -> String {
         format!("\nBackground load: {} on {}\n", report::load_in_words(&self.plan), self.name)
     }
 }
@@ -112,7 +112,11 @@ fn along(plan: &Plan, resolve: Vec<ResolveRule>, path: Option<wan::PathSpec>) ->
 ///
 /// # Errors
 /// Fails if the load leaves nothing, or has an unknown rate.
-pub(super) fn left(asked: Asked, class: Class, load: Option<&Planned>) -> Result<Asked, Failure> {
+pub(super) fn remaining_limits(
+    asked: Asked,
+    class: Class,
+    load: Option<&Planned>,
+) -> Result<Asked, Failure> {
     let Some(Planned { plan, name }) = load else { return Ok(asked) };
     remaining_load(asked, class, rate(plan))
         .map_err(|why| Failure::usage(format!("the background load, {name}: {why}")))
@@ -184,7 +188,7 @@ pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure
 
 /// Runs the load from its first call to its report.
 fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, Failure> {
-    let env = Arc::new(Env::varied([plan]));
+    let env = Arc::new(Env::for_variations([plan]));
     let Some(session) = Session::reach(plan, name, &env)? else {
         let text = "interrupted before the background load started".to_owned();
         return Err(Failure { code: Code::Interrupted, text });
@@ -195,7 +199,7 @@ fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, 
         return Err(Failure { code: Code::NoConnection, text });
     }
     let mut watch = |setup: &Setup| -> Box<dyn session::Watcher> {
-        shared.heard().from = Some(setup.measure_from());
+        shared.lock_received().from = Some(setup.measure_from());
         Box::new(LoadObserver { shared: shared.clone() })
     };
     let mut observers = Observers::new(&mut watch);
@@ -235,7 +239,7 @@ fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
             .map_err(|error| Failure { code: Code::NoConnection, text: error.to_string() })?;
         let addresses: Vec<_> = found.iter().map(std::net::SocketAddr::ip).collect();
         let class = classify(&target.url, &addresses)?;
-        if let Some(why) = too_much(plan, class) {
+        if let Some(why) = excess_reason(plan, class) {
             return refused(&why);
         }
         let Some(address) = addresses.first() else { return refused("the name has no address") };
@@ -246,7 +250,7 @@ fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
 }
 
 /// Returns why this load exceeds the limits for servers of that class.
-fn too_much(plan: &Plan, class: Class) -> Option<String> {
+fn excess_reason(plan: &Plan, class: Class) -> Option<String> {
     if class == Class::Public {
         return Some(
             "background load is not allowed on public servers: no proof of permission covers it"
@@ -271,7 +275,7 @@ impl session::Watcher for LoadObserver {
     fn second(&mut self, _: &Second, _: &Snapshot) {}
 
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
-        let mut heard = self.shared.heard();
+        let mut heard = self.shared.lock_received();
         for CallRecord { sample, outcome, .. } in calls {
             // abandoned when the load was ended: nothing is known about it
             if *outcome == Outcome::Abandoned {
@@ -298,8 +302,8 @@ impl session::Watcher for LoadObserver {
 impl Running {
     /// Waits for `done`, a signal, or the end of the load; returns whether it continues.
     fn wait_for(&self, mut done: impl FnMut(&Heard, Nanos) -> bool) -> bool {
-        while crate::signals::caught() == 0
-            && !done(&self.shared.heard(), net::reactor::monotonic())
+        while crate::signals::received_signal() == 0
+            && !done(&self.shared.lock_received(), net::reactor::monotonic())
         {
             if self.alive.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Disconnected) {
                 return false;
@@ -326,12 +330,12 @@ impl Running {
         // it lasted as long as the cases
         run.plan = run.plan.lasting(run.measurement.window);
         run.plan_toml = plan::to_toml(&run.plan, plan::Secrets::Masked);
-        let Heard { from, calls, left_out } = std::mem::take(&mut *shared.heard());
+        let Heard { from, calls, left_out } = std::mem::take(&mut *shared.lock_received());
         let from = from.unwrap_or_default();
-        let mut felt = felt(calls, &spans.over, (from, from + BASE));
+        let mut felt = load_effect(calls, &spans.over, (from, from + BASE));
         felt.left_out = left_out;
         felt.judge(cases);
-        Ok(Beside { felt, run: RunRecord::of(&run) })
+        Ok(Beside { felt, run: RunRecord::new(&run) })
     }
 }
 

@@ -40,9 +40,9 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
         ));
     }
     let run = |url: &Url| args.run(url).map_err(|error| Failure::usage(error.to_string()));
-    let spoken = args.spoken().unwrap_or_default();
+    let protocol = args.protocol().unwrap_or_default();
     let mut front_run = run(&args.proxy)?;
-    front_run.what.speak(spoken);
+    front_run.what.set_protocol(protocol);
     let mut front = target::reach(&front_run, &args.proxy)?;
     let back = match &args.back {
         Some(url) => Some(target::reach(&run(url)?, url)?),
@@ -57,13 +57,13 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
         front.class = safety::strictest(&front.hosts);
     }
     let origin = args.origin.map(origin).transpose()?;
-    let asked = args.safety.asked();
+    let asked = args.safety.requested();
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(&front_run, &args.proxy, &front, &[], &asked)?;
     let factory = tls(args, &front_run)?;
-    let mut sockets = Sockets::new(factory, governor, outside)?.over_quic(spoken)?;
-    let requests = match spoken.has_frames() {
-        true => torture::chain::downgrades(spoken),
+    let mut sockets = Sockets::new(factory, governor, outside)?.over_quic(protocol)?;
+    let requests = match protocol.has_frames() {
+        true => torture::chain::downgrades(protocol),
         false => torture::chain::requests(),
     };
     let requests = requests.map_err(Failure::usage)?;
@@ -81,7 +81,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     }
     let ends = ChainEnds {
         front: args.proxy.to_string(),
-        http: spoken.version(),
+        http: protocol.version(),
         origin: listening.map(|address| address.to_string()),
         back: args.back.as_ref().map(Url::to_string),
         class: front.class,
@@ -102,8 +102,10 @@ fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<net::tls::Factory
 /// Checks that HTTP/2 and HTTP/3 requests go to the proxy only; the origin gets HTTP/1.1, and only
 /// the messages that arrived there.
 fn check_frames(args: &ChainArgs) -> Result<(), Failure> {
-    let Some(spoken) = args.spoken().filter(|spoken| spoken.has_frames()) else { return Ok(()) };
-    let version = spoken.version();
+    let Some(protocol) = args.protocol().filter(|protocol| protocol.has_frames()) else {
+        return Ok(());
+    };
+    let version = protocol.version();
     match &args.back {
         Some(back) if args.origin.is_none() => Err(Failure::usage(format!(
             "--http {version} sends frames, which cannot be sent to {back} directly: also give \

@@ -6,7 +6,7 @@ use args::{Disk, TortureArgs, TortureWhat};
 use campaign::Settings;
 use campaign::probes::Probing;
 use campaign::shrink::Budget;
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use plan::FileSource;
 use torture::case::{Case, GRPC, GRPC_VERSION, HTTP2, HTTP3, Need, OWN, SOCKETS, SOCKETS_NAME};
 use torture::safety::Class;
@@ -65,7 +65,7 @@ pub(super) fn for_target(args: &TortureArgs, url: &Url) -> Result<TortureArgs, F
             "--{option} is for pages of a web server: omit it to test {url} (group {GRPC})"
         )));
     }
-    args.what.speak(Spoken::Http2);
+    args.what.set_protocol(Protocol::Http2);
     Ok(args)
 }
 
@@ -82,12 +82,12 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     if let Some(name) = what.only.iter().find(|name| !all.iter().any(|case| named(case, name))) {
         return Err(unknown(name));
     }
-    let frames = what.spoken().has_frames();
+    let frames = what.protocol().has_frames();
     let grpc = args.url.as_ref().is_some_and(is_grpc);
-    let version = if grpc { GRPC_VERSION } else { what.spoken().version() };
-    let spoken = |case: &Case| case.speaks(version);
+    let version = if grpc { GRPC_VERSION } else { what.protocol().version() };
+    let protocol = |case: &Case| case.runs_in(version);
     if let Some(name) =
-        what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && spoken(case)))
+        what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && protocol(case)))
     {
         let other = all.iter().find(|case| named(case, name)).map_or("1.1", Case::version_spoken);
         return Err(Failure::usage(match other {
@@ -107,7 +107,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
         return Err(Failure::usage(format!("{which} needs HTTP/1.1: omit --http {version}")));
     }
     let wanted = |case: &Case| {
-        if !spoken(case) {
+        if !protocol(case) {
             return false;
         }
         if what.escalate {

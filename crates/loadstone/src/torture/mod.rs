@@ -89,7 +89,7 @@ fn explain(cases: &[Case], id: &str) -> Result<Code, Failure> {
 }
 
 /// Prepares everything before the first case.
-fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
+fn initial_report(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
     Report {
         target: url.to_string(),
         addresses: reached.hosts.clone(),
@@ -123,12 +123,12 @@ fn run(
     reached.target.values.outside = outside.map_or_else(String::new, |file| file.path);
     let target = &reached.target;
     let seen = server::processes(&args.server, &reached)?;
-    let mut report = begun(args, url, &reached);
+    let mut report = initial_report(args, url, &reached);
     let planned = beside::planned(args, &reached.url)?;
-    let asked = beside::left(args.safety.asked(), reached.class, planned.as_ref())?;
+    let asked = beside::remaining_limits(args.safety.requested(), reached.class, planned.as_ref())?;
     if args.what.dry_run {
         let cases = permit::dry_run(args, &report, &reached, &settings, &cases, &asked)?;
-        let beside = planned.as_ref().map(Planned::in_words).unwrap_or_default();
+        let beside = planned.as_ref().map(Planned::description).unwrap_or_default();
         return print(&format!("{cases}{beside}"));
     }
     let keeper = Keeper::open(args.outputs.store.store.as_ref())?;
@@ -137,11 +137,13 @@ fn run(
     let raw = raw::link(args, &reached.url, (reached.class, &reached.addresses), &cases)?;
     let route = route(args, &reached)?;
     let mut sockets = Sockets::new(target::tls_for(args, &reached.url)?, governor, outside)?
-        .over_quic(args.what.spoken())?
-        .through(route)
+        .over_quic(args.what.protocol())?
+        .with_path(route)
         .raw(raw)
         .with_commands(Commands::new(args.overload.commands()))
-        .seeing(seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?);
+        .with_server_watch(
+            seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?,
+        );
     let load = beside::start(planned)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let keeping = keeper.torture(&report.record(), load.as_ref().map(|load| &load.plan))?;
@@ -173,7 +175,9 @@ fn run(
     let kept = keep(keeping, &torture, args.outputs.quiet);
     outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
     if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
-        crate::netpath_command::path_lines(facts).iter().for_each(|line| crate::say(line));
+        crate::netpath_command::path_lines(facts)
+            .iter()
+            .for_each(|line| crate::print_message(line));
     }
     Ok(code)
 }
@@ -204,7 +208,7 @@ fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Emulate
     }
     let route = EmulatedPath::create(WantedPath::single(&spec), args.what.seed())?;
     if !args.outputs.quiet {
-        route.notes().iter().for_each(|note| crate::say(note));
+        route.notes().iter().for_each(|note| crate::print_message(note));
     }
     Ok(Some(route))
 }
@@ -218,7 +222,7 @@ struct Storing<'k> {
 impl Watcher for Storing<'_> {
     fn observe(&mut self, event: CampaignEvent<'_>) {
         if let CampaignEvent::CaseOver(result) = event {
-            self.keeping.case(self.over, || OverCase::of(result));
+            self.keeping.case(self.over, || OverCase::new(result));
             self.over += 1;
         }
     }

@@ -78,7 +78,7 @@ pub(super) fn permit(
     let ranges = ranges(&args.safety)?;
     let bounds = asked.bounds(class, None).map_err(Failure::usage)?;
     if class != Class::Public {
-        check_asked_for(args, cases, &grounds(reached, &args.safety, None, &ranges))?;
+        check_asked_for(args, cases, &permission_grounds(reached, &args.safety, None, &ranges))?;
     }
     if args.safety.no_audit && class != Class::Local {
         return Err(Failure::usage(format!(
@@ -110,7 +110,7 @@ pub(super) fn permit(
     };
     let found = found.map_err(|refusal| refused(refusal, class, url, &claim))?;
     let proof = found.as_ref().map(|found| &found.proof);
-    let grounds = grounds(reached, &args.safety, proof, &ranges);
+    let grounds = permission_grounds(reached, &args.safety, proof, &ranges);
     if class == Class::Public {
         check_asked_for(args, cases, &grounds)?;
     }
@@ -147,7 +147,7 @@ pub(super) fn dry_run(
     let class = reached.class;
     let bounds = asked.bounds(class, None).map_err(Failure::usage)?;
     let ranges = ranges(&args.safety)?;
-    let grounds = grounds(reached, &args.safety, None, &ranges);
+    let grounds = permission_grounds(reached, &args.safety, None, &ranges);
     let skipped = |case: &Case| match class {
         // the content of the proof is not known yet
         Class::Public => None,
@@ -175,7 +175,7 @@ fn watch(
     })
 }
 
-fn grounds<'a>(
+fn permission_grounds<'a>(
     reached: &'a Reached,
     safety: &'a TortureSafety,
     proof: Option<&'a safety::Proof>,
@@ -289,7 +289,7 @@ fn beginning(
         "pid": std::process::id(),
         "arguments": words(),
         "version": env!("CARGO_PKG_VERSION"),
-        "target": shown(url),
+        "target": display_target(url),
         "addresses": reached.addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "class": reached.class.id(),
         "own": args.safety.own.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -305,7 +305,7 @@ fn beginning(
 }
 
 /// Returns the target without secrets, with limited length.
-fn shown(url: &Url) -> String {
+fn display_target(url: &Url) -> String {
     let mut url = url.clone();
     // a URL with a host accepts both
     url.set_password(None).ok();

@@ -56,13 +56,13 @@ impl Lines {
             units::show::duration(so_far),
             findings(found),
             self.now,
-            still(self.left)
+            remaining_time_text(self.left)
         ))
     }
 }
 
 /// Returns the remaining time, rounded to ten seconds; empty if it is short.
-fn still(left: Nanos) -> String {
+fn remaining_time_text(left: Nanos) -> String {
     const STEP: u64 = 10;
     let seconds = (left.0 / 1_000_000_000).div_ceil(STEP) * STEP;
     match seconds {
@@ -84,7 +84,7 @@ impl Progress {
         let all = spans.iter().fold(Nanos::ZERO, |sum, (_, span)| sum + *span);
         if !quiet {
             let count = record::words::counted(cases as u64, "case");
-            crate::say(&format!("{count}, usually {}", units::show::duration(all)));
+            crate::print_message(&format!("{count}, usually {}", units::show::duration(all)));
         }
         let template = "{pos} of {len}  {elapsed}  {prefix}{wide_msg}";
         let bar = crate::progress::bar(quiet, Some(cases as u64), template);
@@ -116,7 +116,7 @@ impl Progress {
         let line =
             self.lines.as_mut().and_then(|lines| lines.line(net::reactor::monotonic(), found));
         if let Some(line) = line {
-            crate::say(&line);
+            crate::print_message(&line);
         }
     }
 
@@ -134,7 +134,7 @@ impl Watcher for Progress {
             CampaignEvent::CaseBegins(case) => self.begin(case),
             CampaignEvent::ConversationOver(_) => self.print_progress(),
             CampaignEvent::Awaits { names, until } => self.await_states(names, until),
-            CampaignEvent::CaseOver(result) => self.over(result),
+            CampaignEvent::CaseOver(result) => self.note_case_end(result),
             _ => {}
         }
     }
@@ -162,14 +162,14 @@ impl Progress {
         let text = format!("waiting at most {left} until the server closes: {names}");
         if let Some(lines) = &mut self.lines {
             lines.now.clone_from(&text);
-            crate::say(&text);
+            crate::print_message(&text);
         }
         if let Some(bar) = &self.bar {
             bar.set_message(text);
         }
     }
 
-    fn over(&mut self, result: &CaseResult) {
+    fn note_case_end(&mut self, result: &CaseResult) {
         self.found += u64::from(result.outcome.is_finding());
         if let Some(lines) = &mut self.lines {
             lines.done += 1;
@@ -179,7 +179,7 @@ impl Progress {
         let Some(bar) = &self.bar else { return };
         bar.inc(1);
         let found = if self.found > 0 { findings(self.found) } else { String::new() };
-        let rest = still(self.left);
+        let rest = remaining_time_text(self.left);
         bar.set_prefix(format!("{}  ", format!("{found}{rest}").trim_start_matches("; ")));
     }
 }
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(seconds, [60, 120, 180]);
         assert_eq!(printed[0].1, "17 of 59 cases in 1 m 00 s, 1 finding; now S-07 blank");
         assert_eq!(printed[1].1, "17 of 59 cases in 2 m 00 s, 2 findings; now S-07 blank");
-        assert_eq!(still(Nanos::from_secs(9)), "");
-        assert_eq!(still(Nanos::from_secs(91)), "; the rest usually takes 1 m 40 s");
+        assert_eq!(remaining_time_text(Nanos::from_secs(9)), "");
+        assert_eq!(remaining_time_text(Nanos::from_secs(91)), "; the rest usually takes 1 m 40 s");
     }
 }

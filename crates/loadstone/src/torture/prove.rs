@@ -15,7 +15,7 @@ const STRING_MAX: usize = 255;
 pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
     let usual = Class::Public.usual();
     let today = crate::wall_clock::unix_seconds() as i64;
-    let not_after = Day::of(today, i64::from(args.days))
+    let not_after = Day::from_unix_seconds(today, i64::from(args.days))
         .ok_or_else(|| Failure::usage("the clock of this machine shows no valid date"))?;
     let proof = Proof {
         tester: key::fingerprint(&key::folder()?)?,

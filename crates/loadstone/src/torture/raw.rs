@@ -30,13 +30,13 @@ pub(super) fn link(
             Err(Failure::usage(format!("TCP segments cannot be sent: {why}")))
         }
         Err(why) if !args.outputs.quiet => {
-            crate::say(&format!("group {PACKETS} (TCP segments) is skipped: {why}"));
+            crate::print_message(&format!("group {PACKETS} (TCP segments) is skipped: {why}"));
             Ok(made)
         }
         Ok(raw) if !args.outputs.quiet => {
             let (first, last) = raw.sources();
             let name = raw.name();
-            crate::say(&format!(
+            crate::print_message(&format!(
                 "TCP segments are sent from {first} to {last} over the network device {name}, \
                 which exists during this run"
             ));

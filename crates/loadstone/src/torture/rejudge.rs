@@ -32,7 +32,7 @@ pub(super) fn rejudge(args: &JudgeArgs, cases: &[Case]) -> Result<Code, Failure>
             now,
         });
     }
-    let record = RejudgedRecord::of(&rows);
+    let record = RejudgedRecord::new(&rows);
     let json = args.json.as_ref().map(|sink| (sink, document::printed(&record)));
     files::write_results(json, [], || rejudged_text(&record))?;
     let judged = rows.iter().filter_map(|row| row.now.as_ref());

@@ -49,7 +49,7 @@ pub(super) fn replay(args: &ReplayArgs, cases: &[Case]) -> Result<Code, Failure>
         .collect();
     let (target, class) = (scene.url.as_str(), scene.reached.class);
     let replay = Replay { target, class, rows: &rows, notes: &notes, result: &result };
-    let record = ReplayRecord::of(&replay);
+    let record = ReplayRecord::new(&replay);
     let json = args.json.as_ref().map(|sink| (sink, document::printed(&record)));
     files::write_results(json, [], || replay_text(&record))?;
     Ok(code)

@@ -6,7 +6,7 @@ use super::server;
 use super::target::{self, Reached};
 use crate::exit::{Code, Failure};
 use args::AgainArgs;
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use std::cell::RefCell;
 use std::fs::File;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     };
     let run = args.run(&url);
     let mut run = run.map_err(|error| Failure::usage(format!("the recorded target: {error}")))?;
-    run.what.speak(spoken(kept)?);
+    run.what.set_protocol(protocol(kept)?);
     let mut cases: Vec<Case> = Vec::new();
     for one in kept {
         if !cases.iter().any(|case| case.id == one.failure.case.id) {
@@ -64,23 +64,23 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
         }
     }
     let reached = target::reach(&run, &url)?;
-    let asked = run.safety.asked();
+    let asked = run.safety.requested();
     let Permit { governor, outside, audit, alone } =
         permit::permit(&run, &reached.url, &reached, &cases, &asked)?;
     let seen = server::processes(&run.server, &reached)?;
     let raw = raw::link(&run, &reached.url, (reached.class, &reached.addresses), &cases)?;
     let sockets = Sockets::new(target::tls_for(&run, &reached.url)?, governor, outside)?
-        .over_quic(run.what.spoken())?
+        .over_quic(run.what.protocol())?
         .raw(raw)
-        .seeing(seen);
+        .with_server_watch(seen);
     Ok(Scene { url, reached, sockets, audit, _alone: alone })
 }
 
 /// Returns the protocol that all failures share, or an error if they differ.
-fn spoken(kept: &[Kept]) -> Result<Spoken, Failure> {
-    let polite = |one: &Kept| match one.failure.transcript.script.spoken {
-        Spoken::Http2Raw => Spoken::Http2,
-        Spoken::Datagrams => Spoken::Http3,
+fn protocol(kept: &[Kept]) -> Result<Protocol, Failure> {
+    let polite = |one: &Kept| match one.failure.transcript.script.protocol {
+        Protocol::Http2Raw => Protocol::Http2,
+        Protocol::Datagrams => Protocol::Http3,
         other => other,
     };
     let first = kept.first().map(polite).unwrap_or_default();

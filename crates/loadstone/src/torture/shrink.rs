@@ -63,7 +63,7 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
     let found = campaign::shrink_failures(target, &settings, &failures, sockets, &mut watchers);
     drop(watchers);
     let code = match &found {
-        _ if crate::signals::caught() > 0 => Code::Interrupted,
+        _ if crate::signals::received_signal() > 0 => Code::Interrupted,
         Ok(found) if found.iter().any(Option::is_some) => Code::Done,
         _ => Code::NoConnection,
     };
@@ -109,7 +109,7 @@ impl Writer<'_> {
         };
         let Some(kept) = self.kept.iter().find(own) else { return };
         if self.done.is_ok() {
-            let transcript = record::write(&Transcript::of(&self.run, execution));
+            let transcript = record::write(&Transcript::new(&self.run, execution));
             self.done = write(&kept.folder, &transcript, &shrunk.bytes());
         }
     }

@@ -7,7 +7,7 @@ use args::TortureArgs;
 use campaign::TestTarget;
 use conduit::Peer;
 use dialogue::calls;
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use dialogue::text::Values;
 use std::net::{IpAddr, SocketAddr};
 use torture::safety::{Class, proof};
@@ -17,10 +17,10 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<net::tls::
     if url.scheme() != "https" {
         return Ok(None);
     }
-    let alpn = match args.what.spoken() {
-        Spoken::Http1 => Vec::new(),
-        Spoken::Http2 | Spoken::Http2Raw => vec![http2::ALPN.to_owned()],
-        Spoken::Http3 | Spoken::Datagrams => vec![protocol::http3::ALPN.to_owned()],
+    let alpn = match args.what.protocol() {
+        Protocol::Http1 => Vec::new(),
+        Protocol::Http2 | Protocol::Http2Raw => vec![http2::ALPN.to_owned()],
+        Protocol::Http3 | Protocol::Datagrams => vec![protocol::http3::ALPN.to_owned()],
     };
     let settings = net::tls::Settings {
         insecure: args.what.is_insecure(),
@@ -62,13 +62,13 @@ pub(super) struct Reached {
 /// Fails for a name without an address, or with one that may not be tested.
 pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
     let (url, grpc) = (&as_http(url), is_grpc(url));
-    if args.what.spoken().is_http3() {
+    if args.what.protocol().is_http3() {
         check_quic(url)?;
     }
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(80);
     let (found, _) = host::resolve(host, port, host::Family::Any)
-        .map_err(|error| Failure { code: Code::NoConnection, text: nowhere(&error) })?;
+        .map_err(|error| Failure { code: Code::NoConnection, text: unresolved_message(&error) })?;
     let first = *found.first().ok_or_else(|| Failure::usage(format!("{host} has no address")))?;
     let hosts: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
     let class = permit::classify(url, &hosts)?;
@@ -83,12 +83,14 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
         calls::HEALTH.clone_into(&mut path);
     }
     let target = TestTarget {
-        peer: match args.what.spoken() {
-            Spoken::Http3 | Spoken::Datagrams => Peer::Quic { address: first, name: name.clone() },
+        peer: match args.what.protocol() {
+            Protocol::Http3 | Protocol::Datagrams => {
+                Peer::Quic { address: first, name: name.clone() }
+            }
             _ => Peer::Tcp(first),
         },
         tls_name: (url.scheme() == "https").then_some(name),
-        spoken: args.what.spoken(),
+        protocol: args.what.protocol(),
         values: Values {
             scheme: url.scheme().to_owned(),
             path,
@@ -120,7 +122,7 @@ fn check_quic(url: &Url) -> Result<(), Failure> {
     Ok(())
 }
 
-fn nowhere(error: &host::ResolveError) -> String {
+fn unresolved_message(error: &host::ResolveError) -> String {
     format!("{}; check the spelling, or use an address in the URL", error.why())
 }
 

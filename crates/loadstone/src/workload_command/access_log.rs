@@ -62,7 +62,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     let text = brief(&plan);
     files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
-        crate::say(&summary);
+        crate::print_message(&summary);
     }
     Ok(Code::Done)
 }
@@ -81,7 +81,7 @@ fn of_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), 
     let span = show::duration(at_speed(log.span(), args.speed()));
     let targets = show::count(log.asks.len() as u64);
     let text = format!("{requests} requests for {targets} targets in {span}");
-    Ok((replay(&log, args), format!("{text}{}", left_out(&log))))
+    Ok((replay(&log, args), format!("{text}{}", describe_omissions(&log))))
 }
 
 pub(super) fn cannot_read(path: &str, error: &std::io::Error) -> Failure {
@@ -131,7 +131,7 @@ fn utf16(input: &mut dyn BufRead) -> std::io::Result<String> {
 }
 
 /// Describes the omitted parts; may be empty.
-fn left_out(log: &Log) -> String {
+fn describe_omissions(log: &Log) -> String {
     let mut text = String::new();
     if log.left_out > 0 {
         let count = show::count(log.left_out);
@@ -161,7 +161,7 @@ pub(super) fn read(
     })?;
     let log = reader.finish();
     match log.accesses.is_empty() {
-        true => Err(without_requests(path, &left_out(&log))),
+        true => Err(without_requests(path, &describe_omissions(&log))),
         false => Ok(log),
     }
 }
@@ -182,7 +182,7 @@ pub(super) fn lines(
         }
         let text = String::from_utf8_lossy(&line);
         take(text.trim_end_matches(['\r', '\n']))?;
-        if crate::signals::caught() != 0 {
+        if crate::signals::received_signal() != 0 {
             return Err(Failure { code: Code::Interrupted, text: "interrupted".to_owned() });
         }
     }
@@ -203,7 +203,7 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
     let base = args.base.as_ref().expect("the options were checked against the format");
     let targets = log.asks.iter().map(|ask| {
         let method = (ask.method != "GET").then(|| ask.method.clone());
-        TargetPlan { method, ..TargetPlan::new(joined(base, &ask.target)) }
+        TargetPlan { method, ..TargetPlan::new(join_url(base, &ask.target)) }
     });
     let mut plan = Plan::for_targets(targets.collect());
     let at = |access: &Access| at_speed(access.at, args.speed());
@@ -219,7 +219,7 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
             };
             let due = visits.iter().map(first).collect();
             let visits = visits.iter().map(|visit| groups(log, visit, args.speed())).collect();
-            (due, Some(SessionPlan { visits, ..SessionPlan::of(1, Think::None) }))
+            (due, Some(SessionPlan { visits, ..SessionPlan::new(1, Think::None) }))
         }
     };
     let count = due.len() as u64;
@@ -230,7 +230,7 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
     plan
 }
 
-fn joined(base: &Url, target: &str) -> Url {
+fn join_url(base: &Url, target: &str) -> Url {
     let mut url = base.clone();
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),

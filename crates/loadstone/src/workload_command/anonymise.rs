@@ -55,11 +55,15 @@ pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
         .map_err(|error| Failure::not_written(&error))?;
     let done = anonymiser.finish();
     if done.lines == 0 {
-        return Err(Failure::usage(format!("{} has no request{}", args.log, left_out(&done))));
+        return Err(Failure::usage(format!(
+            "{} has no request{}",
+            args.log,
+            describe_omissions(&done)
+        )));
     }
     growing.map_or(Ok(()), GrowingFile::keep).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
-        crate::say(&summary(&done, args));
+        crate::print_message(&summary(&done, args));
     }
     Ok(Code::Done)
 }
@@ -90,7 +94,7 @@ fn stream(
         {
             return Ok(Err(error));
         }
-        if crate::signals::caught() != 0 {
+        if crate::signals::received_signal() != 0 {
             return Err(Failure { code: Code::Interrupted, text: "interrupted".to_owned() });
         }
     }
@@ -117,7 +121,7 @@ fn key(args: &AnonymiseArgs) -> Result<Vec<u8>, Failure> {
     Ok(key)
 }
 
-fn left_out(done: &Anonymised) -> String {
+fn describe_omissions(done: &Anonymised) -> String {
     done.first_broken.as_ref().map_or_else(String::new, |(line, why)| {
         let lines = counted(done.broken, "line");
         let no = if done.broken == 1 { "is not a request" } else { "are not requests" };
@@ -133,7 +137,7 @@ fn summary(done: &Anonymised, args: &AnonymiseArgs) -> String {
         counted(done.lines, "line"),
         counted(done.query_values, "query value"),
         counted(done.path_parts, "path segment"),
-        left_out(done)
+        describe_omissions(done)
     );
     if args.hashed_paths() == HashedPaths::Ids && done.kept_parts > 0 {
         let shown: Vec<&str> = done.words.iter().take(SHOWN_MAX).map(String::as_str).collect();

@@ -22,7 +22,7 @@ pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
     let text = summary(&found, args.pause);
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     if found.broken > 0 {
-        crate::say(broken.trim_start_matches("; "));
+        crate::print_message(broken.trim_start_matches("; "));
     }
     Ok(Code::Done)
 }

@@ -20,7 +20,7 @@ pub(super) fn write(args: &FilesArgs) -> Result<Code, Failure> {
     let mut written = 0;
     let mut done = Ok(());
     for file in set.files() {
-        if crate::signals::caught() != 0 {
+        if crate::signals::received_signal() != 0 {
             break;
         }
         done = write_file(&args.out, &set, file, &mut piece);
@@ -37,7 +37,7 @@ pub(super) fn write(args: &FilesArgs) -> Result<Code, Failure> {
     }
     let folder = args.out.display();
     if written < count {
-        crate::say(&format!(
+        crate::print_message(&format!(
             "{folder} is incomplete: {} of {} files exist; remove it before the next attempt",
             units::show::count(written),
             units::show::count(count)
@@ -46,7 +46,7 @@ pub(super) fn write(args: &FilesArgs) -> Result<Code, Failure> {
     }
     if !args.quiet {
         let sum = units::show::bytes(set.bytes());
-        crate::say(&format!("{} files, {sum}, in {folder}", units::show::count(count)));
+        crate::print_message(&format!("{} files, {sum}, in {folder}", units::show::count(count)));
     }
     Ok(Code::Done)
 }

@@ -120,13 +120,13 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
     })?;
     if args.dry_run {
         if !args.quiet {
-            crate::say(&summary(format, &imported));
+            crate::print_message(&summary(format, &imported));
         }
         return dry_run(&plan, &args.log);
     }
     files::write_to(&args.output, &imported.toml).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
-        crate::say(&summary(format, &imported));
+        crate::print_message(&summary(format, &imported));
     }
     Ok(Code::Done)
 }
@@ -173,7 +173,7 @@ impl Scripted {
             let steps = record::words::counted(self.steps as u64, "step");
             let mut text = format!("Postman: {steps} in 1 journey, whose scripts are run{why}");
             list_omitted(&mut text, &self.left_out);
-            crate::say(&text);
+            crate::print_message(&text);
         }
         if args.dry_run {
             return dry_run(&self.plan, &args.log);
@@ -209,7 +209,7 @@ pub(super) fn import_two(
     })?;
     if !args.quiet {
         let diff: String = found.diff.iter().map(|line| format!("{line}\n")).collect();
-        crate::say(&format!("{diff}two recordings: {}", counts(&found.imported)));
+        crate::print_message(&format!("{diff}two recordings: {}", counts(&found.imported)));
     }
     if args.dry_run {
         return dry_run(&plan, &args.log);
@@ -284,7 +284,7 @@ pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     for part in parts(&whole) {
         session.replace_plan(part);
         let report = session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch));
-        runs.push(RunRecord::of(&report.map_err(Failure::from_run)?));
+        runs.push(RunRecord::new(&report.map_err(Failure::from_run)?));
     }
     let (text, failed) = steps(&runs);
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;

@@ -34,7 +34,7 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
     let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
     let text = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     if let Some(format) = import::detect(name, text) {
-        return Ok(ImportFrom::of(format));
+        return Ok(ImportFrom::new(format));
     }
     let keys = if text.starts_with('{') { import::top_keys(text) } else { Vec::new() };
     let names = |name: &str| keys.iter().any(|key| key == name);
@@ -133,7 +133,7 @@ pub(super) fn plan(
         }
     };
     let recording = chosen(recording, args, from);
-    let left_out = left_out(&recording);
+    let left_out = describe_omissions(&recording);
     if recording.requests.is_empty() {
         return Err(wrong(&format!("it has no usable request{left_out}")));
     }
@@ -230,7 +230,7 @@ fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recordin
         }
         let own = site.as_ref() == Some(&request.url.origin()) || args.hosts.contains(&host);
         if from == ImportFrom::Har && !own {
-            leave_out(format!("another server, {host}; --hosts {host} takes it"));
+            leave_out(format!("another server, {host}; --hosts {host} includes it"));
             continue;
         }
         if let Some(base) = args.base.as_ref().filter(|_| site == Some(request.url.origin())) {
@@ -260,7 +260,7 @@ fn moved(url: &Url, base: &Url) -> Url {
     moved
 }
 
-fn left_out(recording: &Recording) -> String {
+fn describe_omissions(recording: &Recording) -> String {
     let mut text = String::new();
     let mut reasons: Vec<(&String, &u64)> = recording.left_out.iter().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -313,7 +313,7 @@ fn set_load(plan: &mut Plan, requests: &[Recorded], rows: &[u32], args: &ImportA
         VisitGroup { targets: vec![*row], think }
     });
     let visits = vec![Visit { groups: groups.collect() }];
-    let session = SessionPlan { visits, ..SessionPlan::of(1, Think::None) };
+    let session = SessionPlan { visits, ..SessionPlan::new(1, Think::None) };
     if let Load::Closed { session: slot, .. } = &mut plan.load {
         *slot = Some(session);
     }

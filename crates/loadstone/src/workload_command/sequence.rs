@@ -29,7 +29,7 @@ pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
     if !args.quiet {
         let requests = show::count(sequence.requests());
         let steps = show::count(sequence.steps().count() as u64);
-        crate::say(&format!("{requests} requests in {steps} steps{rest}"));
+        crate::print_message(&format!("{requests} requests in {steps} steps{rest}"));
     }
     Ok(Code::Done)
 }
@@ -87,7 +87,7 @@ fn as_plan(sequence: &Sequence, args: &SequenceArgs) -> Result<(String, String),
     let (targets, visits) = made.map_err(Failure::usage)?;
     let mut plan = Plan::for_targets(targets);
     let (users, count) = (args.users().min(visits.len()) as u32, visits.len() as u64);
-    let session = SessionPlan { visits, lead: true, ..SessionPlan::of(1, plan::Think::None) };
+    let session = SessionPlan { visits, lead: true, ..SessionPlan::new(1, plan::Think::None) };
     plan.load = Load::Closed { users, think: plan::Think::None, session: Some(session) };
     (plan.stop.duration, plan.stop.requests) = (None, Some(count));
     plan.seed = args.seed;

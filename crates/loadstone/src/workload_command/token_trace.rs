@@ -45,7 +45,7 @@ struct Columns {
 
 impl Columns {
     /// Finds the columns by the first line; `None` if the file is not such a trace.
-    fn of(header: &str) -> Option<Columns> {
+    fn parse(header: &str) -> Option<Columns> {
         let names: Vec<String> = cells(header).map(str::to_lowercase).collect();
         let find = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
         Some(Columns { time: find(&TIME)?, input: find(&INPUT)?, output: find(&OUTPUT)? })
@@ -58,7 +58,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
 
 /// Returns whether a text begins like such a trace.
 pub(super) fn begins(text: &str) -> bool {
-    text.lines().next().and_then(Columns::of).is_some()
+    text.lines().next().and_then(Columns::parse).is_some()
 }
 
 /// One request of the trace.
@@ -73,7 +73,7 @@ struct TraceRow {
 impl TraceRow {
     /// # Errors
     /// Fails if the line is not a request; the text states why.
-    fn of(line: &str, columns: Columns) -> Result<TraceRow, String> {
+    fn parse(line: &str, columns: Columns) -> Result<TraceRow, String> {
         let cells: Vec<&str> = cells(line).collect();
         let cell = |place: usize| cells.get(place).copied().unwrap_or_default();
         let tokens = |place: usize| {
@@ -149,7 +149,7 @@ pub(super) fn plan(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, 
     lines(&args.log, input, &mut |line| {
         number += 1;
         let Some(columns) = columns else {
-            columns = Columns::of(line);
+            columns = Columns::parse(line);
             return columns.map(drop).ok_or_else(|| {
                 wrong(
                     "the first line must name columns with the time and the tokens of request \
@@ -161,7 +161,7 @@ pub(super) fn plan(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, 
         if line.trim().is_empty() {
             return Ok(());
         }
-        let row = TraceRow::of(line, columns);
+        let row = TraceRow::parse(line, columns);
         let row = row.map_err(|why| wrong(format!("line {number}: {why}")))?;
         match row.input > 0 && row.output > 0 {
             true if rows.len() == ROWS_MAX => {
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn published_traces_are_recognized() {
-        let row = |header: &str, line: &str| TraceRow::of(line, Columns::of(header).unwrap());
+        let row = |header: &str, line: &str| TraceRow::parse(line, Columns::parse(header).unwrap());
         let azure = "TIMESTAMP,ContextTokens,GeneratedTokens";
         let first = row(azure, "2023-11-16 18:17:03.9799600,4808,10").unwrap();
         let second = row(azure, "2023-11-16 18:17:04.0319600,3180,8").unwrap();

@@ -31,7 +31,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Code, Failure> {
     if let (Some(top), Some(why)) = (args.top_count, &fit.no_reference) {
         return Err(Failure::usage(format!("--top-count {top}: {}", why.0)));
     }
-    let record = FitRecord::of(&args.what, kind, &model, broken, &fit);
+    let record = FitRecord::new(&args.what, kind, &model, broken, &fit);
     let unwritten = |error: anyhow::Error| Failure::not_written(&error);
     if let Some(path) = &args.html {
         files::write_whole(path, &report::fit::html(&record)).map_err(unwritten)?;
@@ -67,7 +67,7 @@ fn sizes_below(folder: &Path) -> Result<Vec<u64>, Failure> {
                 return Err(Failure::usage(format!("{folder} holds more than ten million files")));
             }
         }
-        if crate::signals::caught() != 0 {
+        if crate::signals::received_signal() != 0 {
             return Err(Failure { code: Code::Interrupted, text: "interrupted".to_owned() });
         }
     }

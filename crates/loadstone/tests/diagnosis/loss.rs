@@ -22,6 +22,7 @@ struct Lossy {
 }
 
 impl Lossy {
+    /// Starts to drop packets.
     /// `which`: packets in the syntax of nft; three of a hundred are dropped on arrival.
     #[track_caller]
     fn start(which: &str) -> Lossy {

@@ -84,6 +84,7 @@ struct RunningNetpath {
 }
 
 impl RunningNetpath {
+    /// Starts `netpath` with a shell.
     /// `script`: a script for sh, with its arguments.
     fn start(options: &[&str], script: &str, arguments: &[&str]) -> RunningNetpath {
         let mut all = vec!["netpath"];

@@ -284,7 +284,7 @@ fn a_recorded_visit_is_made_again() {
         ran.stderr,
         "loadstone: 2 requests for 2 targets\nloadstone:   left out: 1 for (only their cookies and logins; \
          --logins keeps them)\nloadstone:   left out: 1 for another server, track.invalid; --hosts \
-         track.invalid takes it\n"
+         track.invalid includes it\n"
     );
     let plan = std::fs::read_to_string(&out).unwrap();
     assert!(!plan.contains("secret") && plan.contains("\"Accept: text/html\""), "{plan}");

@@ -20,11 +20,11 @@ pub(crate) struct Running {
 impl Running {
     /// Starts `loadstone` with arguments.
     pub(crate) fn start(args: &[&str]) -> Running {
-        Running::of(program(args))
+        Running::new(program(args))
     }
 
     /// Starts any command; its output is read continuously.
-    pub(crate) fn of(mut command: Command) -> Running {
+    pub(crate) fn new(mut command: Command) -> Running {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
         let (sender, ended) = channel();

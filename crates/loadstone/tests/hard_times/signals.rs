@@ -152,7 +152,7 @@ fn a_run_under_nohup_outlives_its_terminal() {
     let site = Site::start(&[]);
     let mut command = shell(r#"trap "" HUP; exec "$0" "$@""#);
     command.args(["run", "--json", "-", "-n", "3000", "-c", "1", &site.url("/hw")]);
-    let running = Running::of(command);
+    let running = Running::new(command);
     wait_for(&site, 10);
     running.signal(Signal::HUP);
     let json = running.end().expect(&[0, 4]).json();
@@ -176,7 +176,7 @@ fn a_terminal_that_is_closed_is_a_hangup() {
     let mut script = Command::new("script");
     script.env("LOADSTONE_STORE", "none");
     script.args(["-qec", &line, "/dev/null"]).stdin(std::process::Stdio::null());
-    let running = Running::of(script);
+    let running = Running::new(script);
     wait_for(&site, 50);
     // the other end of the terminal closes when the program that holds it ends
     running.signal(Signal::KILL);

@@ -97,8 +97,8 @@ pub fn read(text: &str) -> Result<CheckRecord, String> {
 
 impl CheckRecord {
     /// Returns the record of a check that has ended.
-    pub fn of(result: &CheckResult) -> CheckRecord {
-        let steps: Vec<StepRecord> = result.steps.iter().map(StepRecord::of).collect();
+    pub fn new(result: &CheckResult) -> CheckRecord {
+        let steps: Vec<StepRecord> = result.steps.iter().map(StepRecord::new).collect();
         CheckRecord {
             schema: SCHEMA.to_owned(),
             name: result.name.clone(),
@@ -108,14 +108,14 @@ impl CheckRecord {
             elapsed_s: result.took.as_secs_f64(),
             interrupted: result.interrupted,
             unreachable: result.unreachable.clone(),
-            counts: StepCounts::of(&steps),
+            counts: StepCounts::new(&steps),
             steps,
         }
     }
 }
 
 impl StepCounts {
-    fn of(steps: &[StepRecord]) -> StepCounts {
+    fn new(steps: &[StepRecord]) -> StepCounts {
         let count = |state| steps.iter().filter(|step| step.state == state).count() as u64;
         StepCounts {
             steps: steps.len() as u64,
@@ -127,10 +127,10 @@ impl StepCounts {
 }
 
 impl StepRecord {
-    fn of(step: &StepResult) -> StepRecord {
+    fn new(step: &StepResult) -> StepRecord {
         let (state, reason, difference) = match &step.state {
             State::Passed => (StepState::Passed, None, None),
-            State::Failed(wrong) => (StepState::Failed, None, Some(Mismatch::of(wrong))),
+            State::Failed(wrong) => (StepState::Failed, None, Some(Mismatch::new(wrong))),
             State::Skipped(why) => (StepState::Skipped, Some(why.clone()), None),
         };
         StepRecord {
@@ -142,13 +142,13 @@ impl StepRecord {
             status: step.status,
             reason,
             difference,
-            members: step.members.iter().map(StepRecord::of).collect(),
+            members: step.members.iter().map(StepRecord::new).collect(),
         }
     }
 }
 
 impl Mismatch {
-    fn of(difference: &Difference) -> Mismatch {
+    fn new(difference: &Difference) -> Mismatch {
         let Difference { what, expected, got } = difference;
         Mismatch { what: what.clone(), expected: expected.clone(), got: got.clone() }
     }

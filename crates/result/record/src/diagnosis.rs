@@ -19,7 +19,7 @@ pub fn findings(report: &RunReport) -> Vec<Finding> {
     let limits = of_run(&evidence(report)).into_iter().map(Finding::from);
     let agents = report.fleet.iter().flat_map(|facts| fleet::findings(facts, report));
     let own = own_stack::findings(report);
-    conduct(&Server::of(report)).into_iter().chain(own).chain(limits).chain(agents).collect()
+    conduct(&Server::new(report)).into_iter().chain(own).chain(limits).chain(agents).collect()
 }
 
 /// States of the server that are findings themselves: the state, the finding's id, the advice.
@@ -73,7 +73,7 @@ fn conduct_of_steps(steps: &[&RampStep]) -> Option<Finding> {
     let ended = |server: &Server| {
         matches!(server.conduct, Conduct::Gone | Conduct::Refusing | Conduct::Stalled)
     };
-    let servers = steps.iter().map(|step| (step.point.level, Server::of(&step.run)));
+    let servers = steps.iter().map(|step| (step.point.level, Server::new(&step.run)));
     let mut ended = servers.filter(|(_, server)| ended(server));
     let (level, first) = ended.next()?;
     let mut found = conduct(&first)?;

@@ -62,7 +62,7 @@ impl Figures {
             intended,
             sessions_intended,
             calls_per_connection: ratio(carried, connections.established as f64),
-            little: Little::of(total, window),
+            little: Little::new(total, window),
             weighted: weighted_response(
                 connections.setup_sum,
                 connections.established,

@@ -224,7 +224,7 @@ impl Headline {
         self.max_s > 0.0
     }
 
-    pub fn of(measurement: &Measurement, state: State) -> Headline {
+    pub fn new(measurement: &Measurement, state: State) -> Headline {
         let total = &measurement.total;
         let response = total.response().summary();
         Headline {

@@ -122,7 +122,7 @@ pub struct PlotRecord {
 
 impl FitRecord {
     /// Builds the record. `of`: the input; `broken`: its unreadable lines.
-    pub fn of(of: &str, kind: FitKind, model: &FitModel, broken: u64, fit: &Fit) -> FitRecord {
+    pub fn new(of: &str, kind: FitKind, model: &FitModel, broken: u64, fit: &Fit) -> FitRecord {
         let judged: Vec<bool> = fit.checks.iter().filter_map(FitCheck::fits).collect();
         FitRecord {
             schema: SCHEMA.to_owned(),
@@ -132,14 +132,14 @@ impl FitRecord {
             seed: model.seed.0,
             fits: !judged.is_empty() && judged.iter().all(|fits| *fits),
             broken,
-            properties: fit.checks.iter().map(PropertyRecord::of).collect(),
-            plots: fit.plots.iter().map(PlotRecord::of).collect(),
+            properties: fit.checks.iter().map(PropertyRecord::new).collect(),
+            plots: fit.plots.iter().map(PlotRecord::new).collect(),
         }
     }
 }
 
 impl PropertyRecord {
-    fn of(check: &FitCheck) -> PropertyRecord {
+    fn new(check: &FitCheck) -> PropertyRecord {
         let tested = check.anderson.map(|test| SubSamplesRecord {
             whole: test.whole,
             samples: test.samples as u64,
@@ -158,13 +158,13 @@ impl PropertyRecord {
             lambda_squared: check.lambda.map(|lambda| lambda.value),
             lambda_squared_max: check.lambda_max,
             bins: check.lambda.map_or(0, |lambda| lambda.bins as u64),
-            figures: check.figures.iter().map(FittedFigure::of).collect(),
+            figures: check.figures.iter().map(FittedFigure::new).collect(),
         }
     }
 }
 
 impl FittedFigure {
-    fn of(figure: &FitFigure) -> FittedFigure {
+    fn new(figure: &FitFigure) -> FittedFigure {
         FittedFigure {
             name: figure.name.clone(),
             found: Some(figure.found).filter(|found| found.is_finite()),
@@ -180,7 +180,7 @@ impl FittedFigure {
 }
 
 impl PlotRecord {
-    fn of(plot: &Plot) -> PlotRecord {
+    fn new(plot: &Plot) -> PlotRecord {
         PlotRecord {
             id: plot.id.to_owned(),
             title: plot.title.to_owned(),

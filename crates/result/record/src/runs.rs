@@ -39,7 +39,7 @@ impl ResultKind {
     }
 
     /// Returns the kind with this name.
-    pub fn named(id: &str) -> Option<ResultKind> {
+    pub fn from_name(id: &str) -> Option<ResultKind> {
         ResultKind::ALL.into_iter().find(|kind| kind.id() == id)
     }
 }
@@ -112,7 +112,7 @@ pub struct RunsRecord {
 }
 
 impl RunsRecord {
-    pub fn of(results: Vec<ListedRecord>) -> RunsRecord {
+    pub fn new(results: Vec<ListedRecord>) -> RunsRecord {
         RunsRecord { schema: SCHEMA.to_owned(), results }
     }
 }
@@ -191,7 +191,7 @@ pub struct LoadSpanRecord {
 }
 
 impl LoadSpanRecord {
-    pub fn of(label: &str, span: Option<Span>) -> LoadSpanRecord {
+    pub fn new(label: &str, span: Option<Span>) -> LoadSpanRecord {
         let end = |of: fn(Span) -> f64| span.map(of).and_then(known);
         LoadSpanRecord {
             label: label.to_owned(),

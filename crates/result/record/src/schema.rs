@@ -27,27 +27,27 @@ pub struct Published {
 /// Returns every record's schema (JSON Schema, draft 2020-12). Those of a ramp and of a torture,
 /// which contain whole runs, refer to the schema of a run; the others are self-contained.
 pub fn published() -> Vec<Published> {
-    let run = of::<run::RunRecord>(run::SCHEMA);
-    let mut ramp = of::<ramp::RampRecord>(ramp::SCHEMA);
-    let mut torture = of::<torture::TortureRecord>(torture::SCHEMA);
+    let run = generate::<run::RunRecord>(run::SCHEMA);
+    let mut ramp = generate::<ramp::RampRecord>(ramp::SCHEMA);
+    let mut torture = generate::<torture::TortureRecord>(torture::SCHEMA);
     [&mut ramp, &mut torture].into_iter().for_each(|other| refer(other, &run));
     let others = [
-        of::<compare::CompareRecord>(compare::SCHEMA),
-        of::<check::CheckRecord>(check::SCHEMA),
-        of::<survey::SurveyRecord>(survey::SCHEMA),
-        of::<fit::FitRecord>(fit::SCHEMA),
-        of::<history::HistoryRecord>(history::SCHEMA),
-        of::<torture::chain::ChainRecord>(torture::chain::SCHEMA),
-        of::<torture::diff::DiffRecord>(torture::diff::SCHEMA),
-        of::<torture::rejudged::RejudgedRecord>(torture::rejudged::SCHEMA),
-        of::<torture::replay::ReplayRecord>(torture::replay::SCHEMA),
-        of::<runs::RunsRecord>(runs::SCHEMA),
+        generate::<compare::CompareRecord>(compare::SCHEMA),
+        generate::<check::CheckRecord>(check::SCHEMA),
+        generate::<survey::SurveyRecord>(survey::SCHEMA),
+        generate::<fit::FitRecord>(fit::SCHEMA),
+        generate::<history::HistoryRecord>(history::SCHEMA),
+        generate::<torture::chain::ChainRecord>(torture::chain::SCHEMA),
+        generate::<torture::diff::DiffRecord>(torture::diff::SCHEMA),
+        generate::<torture::rejudged::RejudgedRecord>(torture::rejudged::SCHEMA),
+        generate::<torture::replay::ReplayRecord>(torture::replay::SCHEMA),
+        generate::<runs::RunsRecord>(runs::SCHEMA),
     ];
     [run, ramp, torture].iter().chain(&others).map(file).collect()
 }
 
 /// Returns the schema of a record, with the name `name`, such as `loadstone.run/1`.
-fn of<T: JsonSchema>(name: &str) -> Value {
+fn generate<T: JsonSchema>(name: &str) -> Value {
     // as written: keys that are always present are required
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut whole = settings.into_generator().into_root_schema_for::<T>().to_value();

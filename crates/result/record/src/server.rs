@@ -127,7 +127,7 @@ pub struct Inputs<'a> {
 
 impl Server {
     /// Reads the server's conduct off a finished run.
-    pub fn of(report: &RunReport) -> Server {
+    pub fn new(report: &RunReport) -> Server {
         Server::observed(&Inputs {
             measurement: &report.measurement,
             plan: &report.plan,
@@ -233,7 +233,7 @@ impl Observed {
             }),
             tail: tail(run.measurement),
             silence: silence(run.measurement),
-            behind: behind(run),
+            behind: unserved_load(run),
         }
     }
 
@@ -252,7 +252,7 @@ impl Observed {
         if let Some(tail) = &self.tail
             && self.refused > 0
         {
-            return self.turned_away(run, tail);
+            return self.refusing_at_end(run, tail);
         }
         if let Some(silence) = self.silence {
             return self.stalled(run, silence);
@@ -288,7 +288,7 @@ impl Observed {
 
     /// Returns the conduct of a server that refuses connections at the end: if others broke before,
     /// the process has ended.
-    fn turned_away(&self, run: &Inputs<'_>, tail: &Tail) -> (Conduct, Option<f64>, String) {
+    fn refusing_at_end(&self, run: &Inputs<'_>, tail: &Tail) -> (Conduct, Option<f64>, String) {
         let refused = format!("{} connections were refused", show::count(self.refused));
         let Some(since_s) = tail.since_s else {
             let first = run.first_call.and_then(|call| call.failure.as_ref());
@@ -595,7 +595,7 @@ const KEPT_UP_SHARE: f64 = 0.97;
 /// every row fewer are answered than due. A server with long response times answers as many as are
 /// due; a server that pauses catches up. `None` if the client itself was late by half of the median
 /// response time.
-fn behind(run: &Inputs<'_>) -> Option<(f64, f64)> {
+fn unserved_load(run: &Inputs<'_>) -> Option<(f64, f64)> {
     let measurement = run.measurement;
     let total = &measurement.total;
     measurement.intended.filter(|_| !run.plan.is_ramped())?;

@@ -21,7 +21,7 @@ pub struct Score {
 
 impl Score {
     /// Returns `None` for other loads.
-    pub(crate) fn of(report: &RunReport) -> Option<Score> {
+    pub(crate) fn new(report: &RunReport) -> Option<Score> {
         report.plan.specweb99?;
         let Load::Closed { users, .. } = report.plan.load else { return None };
         let connections = u64::from(users);

@@ -152,7 +152,7 @@ impl SurveyedServer {
     }
 
     /// Records that the server answered, with the conclusion about it.
-    pub fn judged(&mut self, found: &Software, evidence: &[(String, String)]) {
+    pub fn set_software(&mut self, found: &Software, evidence: &[(String, String)]) {
         self.reached = true;
         self.software = Some(found.name.clone());
         self.confidence = Some(found.confidence.id().to_owned());
@@ -181,7 +181,7 @@ impl SurveyedServer {
 
 impl SurveyRecord {
     /// Creates the record, with the servers counted by their software.
-    pub fn of(kind: SurveyKind, servers: Vec<SurveyedServer>) -> SurveyRecord {
+    pub fn new(kind: SurveyKind, servers: Vec<SurveyedServer>) -> SurveyRecord {
         let found: Vec<Software> = servers.iter().filter_map(SurveyedServer::found).collect();
         let row = |one: torture::survey::SoftwareCount| SoftwareRow {
             name: one.name,
@@ -201,12 +201,12 @@ impl SurveyRecord {
     }
 
     #[must_use]
-    pub fn begun(self, unix_s: f64) -> SurveyRecord {
+    pub fn with_start(self, unix_s: f64) -> SurveyRecord {
         SurveyRecord { started: timestamp(unix_s), started_unix_s: unix_s, ..self }
     }
 
     #[must_use]
-    pub fn took(self, elapsed_s: f64, interrupted: bool) -> SurveyRecord {
+    pub fn with_duration(self, elapsed_s: f64, interrupted: bool) -> SurveyRecord {
         SurveyRecord { elapsed_s, interrupted, ..self }
     }
 }

@@ -194,11 +194,11 @@ pub fn read(text: &str) -> Result<TortureRecord, String> {
 
 impl TortureRecord {
     /// Returns the published form of a torture.
-    pub fn of(report: &Report) -> TortureRecord {
+    pub fn new(report: &Report) -> TortureRecord {
         let result = &report.result;
         let waivers = &report.waivers;
         let mut cases: Vec<CaseRecord> =
-            result.cases.iter().map(|case| CaseRecord::of(case, waivers)).collect();
+            result.cases.iter().map(|case| CaseRecord::new(case, waivers)).collect();
         replace_waived_representative(&mut cases);
         let limits: Vec<LimitRecord> = result.cases.iter().flat_map(LimitRecord::of_case).collect();
         let is_meter = |id: &str| {
@@ -217,26 +217,26 @@ impl TortureRecord {
             seed: report.seed,
             fail_on: report.fail_on,
             version: report.environment.version.clone(),
-            environment: Some(EnvironmentRecord::of(&report.environment)),
+            environment: Some(EnvironmentRecord::new(&report.environment)),
             findings: counted(&cases),
-            plain: PlainPage::of(&result.plain),
+            plain: PlainPage::new(&result.plain),
             post_trouble: result.post_trouble.clone(),
             post: report.post.clone(),
             options: report.options.clone(),
             habits: habits(result),
-            baseline: result.baseline.as_ref().map(BaselineRecord::of),
-            probes: ProbeCounts::of(&result.probes),
+            baseline: result.baseline.as_ref().map(BaselineRecord::new),
+            probes: ProbeCounts::new(&result.probes),
             costs: cost::costs(&limits, result.slots_named, is_meter),
             limits,
             slots_named: result.slots_named,
             waivers: waivers.clone(),
             cases,
-            shrunk: result.shrunk.iter().map(ShrunkRecord::of).collect(),
-            kept: result.kept.iter().map(KeptRecord::of).collect(),
-            beside: report.beside.as_ref().map(LoadRecord::of),
-            server: result.server.as_ref().and_then(ServerRecord::of),
-            path: report.path.as_ref().map(PathRecord::of),
-            probe_series: result.probes.iter().map(ProbeRecord::of).collect(),
+            shrunk: result.shrunk.iter().map(ShrunkRecord::new).collect(),
+            kept: result.kept.iter().map(KeptRecord::new).collect(),
+            beside: report.beside.as_ref().map(LoadRecord::new),
+            server: result.server.as_ref().and_then(ServerRecord::new),
+            path: report.path.as_ref().map(PathRecord::new),
+            probe_series: result.probes.iter().map(ProbeRecord::new).collect(),
         }
     }
 
@@ -358,14 +358,14 @@ fn counted(cases: &[CaseRecord]) -> u64 {
 }
 
 impl PlainPage {
-    fn of(plain: &Plain) -> PlainPage {
+    fn new(plain: &Plain) -> PlainPage {
         let changes = plain.status > 0 && plain.digest.is_none();
         PlainPage { status: plain.status, body_bytes: plain.body_len, changes }
     }
 }
 
 impl BaselineRecord {
-    fn of(base: &Baseline) -> BaselineRecord {
+    fn new(base: &Baseline) -> BaselineRecord {
         BaselineRecord {
             probes: base.probes,
             failed: base.failed,

@@ -83,7 +83,11 @@ pub(crate) fn state_cell(state: State) -> TableCell {
 
 /// Formats the verdict and a name for Markdown: `✅ VALID: name`, or with missed objectives `❌
 /// VALID, 1 of 3 objectives missed: name`.
-pub(crate) fn headed(verdict: &VerdictRecord, objectives: &[SloRecord], name: &str) -> String {
+pub(crate) fn verdict_heading(
+    verdict: &VerdictRecord,
+    objectives: &[SloRecord],
+    name: &str,
+) -> String {
     let missed = objectives.iter().filter(|one| !one.met && !one.undecided).count();
     let undecided = objectives.iter().filter(|one| one.undecided).count();
     let mark = match verdict.state {

@@ -4,7 +4,7 @@
 use crate::Style;
 use crate::page;
 use crate::page::junit::{CaseEnding, TestCase, TestSuite};
-use crate::section::{Block, Document, Forms, MarkedStep, Voice, say};
+use crate::section::{Block, Document, Forms, MarkedStep, Voice, text_block};
 use crate::words::{counted, safe, seconds};
 use record::check::{CheckRecord, Mismatch, StepRecord, StepState};
 
@@ -26,7 +26,7 @@ pub fn junit(record: &CheckRecord) -> String {
 fn document(record: &CheckRecord) -> Document {
     let mut document = Document::default();
     let name = safe(&format!("{} · {}", record.name, record.base));
-    document.add(Forms::TEXT, [say(Voice::Plain, name), Block::Gap]);
+    document.add(Forms::TEXT, [text_block(Voice::Plain, name), Block::Gap]);
     // without a connection no step ran, and "skipped" on each line would be useless
     let tried = record.unreachable.is_none();
     for (forms, all) in [(Forms::QUIET, false), (Forms::LONG, tried)] {
@@ -35,7 +35,7 @@ fn document(record: &CheckRecord) -> Document {
             document.add(forms, [Block::Steps(steps), Block::Gap]);
         }
     }
-    document.add(Forms::TEXT, [say(Voice::Plain, summary(record))]);
+    document.add(Forms::TEXT, [text_block(Voice::Plain, summary(record))]);
     document
 }
 

@@ -14,7 +14,7 @@ use crate::section::chart::{Dash, Tone};
 use crate::section::forest::{Forest, ForestRow};
 use crate::section::{
     Block, Caution, CellLook, Column, DataTable, Document, Forms, TableCell, Title, Voice, Words,
-    placed, say, subheading, title, with_lead,
+    placed, subheading, text_block, title, with_lead,
 };
 use crate::words::{self, counted, printable};
 pub use csv::csv;
@@ -39,7 +39,7 @@ pub fn json(report: &CompareRecord) -> String {
 /// Renders the comparison as text, with a line feed at its end. Quiet: the answer, the bounds and
 /// reservations.
 pub fn text(report: &CompareRecord, style: Style) -> String {
-    let result = [say(Voice::Plain, report.answer.as_str())];
+    let result = [text_block(Voice::Plain, report.answer.as_str())];
     page::text::text_with_result(&document(report), result, style)
 }
 
@@ -96,10 +96,10 @@ fn head(document: &mut Document, report: &CompareRecord) {
         Some(Words::from(restarted).code(command))
     }));
     document.add(Forms::MARKDOWN, [title(&report.answer)]);
-    document.add(Forms::MARKDOWN, lines.iter().map(|line| say(Voice::Plain, line.clone())));
+    document.add(Forms::MARKDOWN, lines.iter().map(|line| text_block(Voice::Plain, line.clone())));
     let kicker = "Comparison of web servers";
     document.add(Forms::PAGE, [Block::Title(Title { kicker, name: name(report), lines })]);
-    document.add(Forms::TEXT | Forms::PAGE, [say(Voice::Answer, report.answer.as_str())]);
+    document.add(Forms::TEXT | Forms::PAGE, [text_block(Voice::Answer, report.answer.as_str())]);
 }
 
 fn cautions(document: &mut Document, report: &CompareRecord) {
@@ -160,7 +160,7 @@ fn sides(document: &mut Document, report: &CompareRecord) {
     if !blocks.is_empty() {
         let shown = blocks[..blocks.len().min(BLOCKS_SHOWN)].join(" ");
         let more = if blocks.len() > BLOCKS_SHOWN { " ..." } else { "" };
-        add("    ", format!("in turn: {shown}{more}, drawn"));
+        add("    ", format!("in random order: {shown}{more}"));
     }
     document.add(Forms::LONG, lines);
 }
@@ -169,7 +169,7 @@ fn sides(document: &mut Document, report: &CompareRecord) {
 fn differences(document: &mut Document, report: &CompareRecord, contrast: Contrast<'_>) {
     let letter = contrast.letter;
     if !contrast.differences.is_empty() && letter == 'B' && report.gate.is_none() {
-        document.add(Forms::LONG, [Block::Gap, say(Voice::Plain, noise_floor(contrast))]);
+        document.add(Forms::LONG, [Block::Gap, text_block(Voice::Plain, noise_floor(contrast))]);
     }
     if !report.further.is_empty() {
         let of = format!("{letter}, {}, to A", printable(contrast.label, 120));
@@ -200,8 +200,8 @@ fn difference(one: &DifferenceRecord) -> Vec<TableCell> {
     };
     vec![
         one.figure.as_str().into(),
-        shown(one, one.before).into(),
-        shown(one, one.after).into(),
+        format_value(one, one.before).into(),
+        format_value(one, one.after).into(),
         short(&amount(one.change, one.points())).into(),
         short(&interval(one)).into(),
         p_value(one).into(),
@@ -210,7 +210,7 @@ fn difference(one: &DifferenceRecord) -> Vec<TableCell> {
 }
 
 /// Formats a value of a difference's figure with its unit.
-fn shown(one: &DifferenceRecord, value: f64) -> String {
+fn format_value(one: &DifferenceRecord, value: f64) -> String {
     let kind = RUN_FIGURES.iter().find(|(figure, ..)| *figure == one.figure);
     let kind = kind.map_or(FigureKind::Time, |(.., kind)| *kind);
     if value.is_finite() { kind.show(value) } else { "-".to_owned() }
@@ -263,7 +263,7 @@ fn forest(contrast: Contrast<'_>) -> Block {
     };
     let rows: Vec<ForestRow> = contrast.differences.iter().filter(known).map(row).collect();
     if rows.is_empty() {
-        return say(Voice::Plain, "There are no differences.");
+        return text_block(Voice::Plain, "There are no differences.");
     }
     let letter = contrast.letter;
     Block::Forest(Forest {
@@ -277,7 +277,7 @@ fn forest(contrast: Contrast<'_>) -> Block {
 fn power(document: &mut Document, report: &CompareRecord) {
     let forms = Forms::LONG | Forms::PAGE;
     if report.gate.is_some() {
-        document.add(forms | Forms::MARKDOWN, [say(Voice::Note, gate::METHOD)]);
+        document.add(forms | Forms::MARKDOWN, [text_block(Voice::Note, gate::METHOD)]);
         return;
     }
     let judged = |one: &&DifferenceRecord| one.judgement != Judgement::TooFew;
@@ -293,7 +293,7 @@ fn power(document: &mut Document, report: &CompareRecord) {
             true => String::new(),
             false => format!(", {} to A", contrast.letter),
         };
-        let head = ["", "A to itself", "found in 4 of 5 cases", "excluded beyond", "Cliff's delta"];
+        let head = ["", "A against A", "found in 4 of 5 cases", "excluded beyond", "Cliff's delta"];
         let table = DataTable::new(head).with(rows);
         document
             .add(forms, [subheading(format!("What these runs can show{of}")), Block::Table(table)]);
@@ -301,9 +301,9 @@ fn power(document: &mut Document, report: &CompareRecord) {
     if any {
         // text at the margin must not look like another row
         document.add(Forms::LONG, [Block::Gap]);
-        document.add(forms, [say(Voice::Note, method(report, DELTA))]);
+        document.add(forms, [text_block(Voice::Note, method(report, DELTA))]);
         // Markdown has the table of differences alone
-        document.add(Forms::MARKDOWN, [say(Voice::Note, method(report, ""))]);
+        document.add(Forms::MARKDOWN, [text_block(Voice::Note, method(report, ""))]);
     }
 }
 
@@ -364,7 +364,7 @@ fn distributions(document: &mut Document, report: &CompareRecord) {
         Some(chart) => document.add(Forms::PAGE, [chart.into(), Block::HowToLook, few_samples()]),
         None => {
             let none = "There are no response times to show.";
-            document.add(Forms::PAGE, [say(Voice::Plain, none)]);
+            document.add(Forms::PAGE, [text_block(Voice::Plain, none)]);
         }
     }
 }
@@ -375,7 +375,7 @@ fn runs(document: &mut Document, report: &CompareRecord) {
         let order = printable(&report.order.join(" "), 400);
         document.add(
             Forms::PAGE,
-            [say(Voice::Soft, format!("Order of the runs (drawn at random): {order}"))],
+            [text_block(Voice::Soft, format!("Order of the runs (drawn at random): {order}"))],
         );
     }
     let mut columns: Vec<Column> = ["Side", "run"].map(Column::from).to_vec();

@@ -2,7 +2,7 @@
 //! one.
 
 use crate::section::chart::{AxisUnit, Chart, Dash, Horizontal, Line, POINTS_MAX, Range, Tone};
-use crate::section::{Block, Voice, say};
+use crate::section::{Block, Voice, text_block};
 use stats::{Hist, samples_needed};
 use units::show;
 
@@ -58,5 +58,5 @@ pub(crate) fn few_samples() -> Block {
         "Where it is shaded there are fewer samples than a quantile needs: p99 needs {p99}, p99.9 \
          {p99_9}, p99.99 {p99_99}."
     );
-    say(Voice::Note, text)
+    text_block(Voice::Note, text)
 }

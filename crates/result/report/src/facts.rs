@@ -200,7 +200,7 @@ pub(crate) fn server(sut: &sample::SutSeries) -> String {
         false => format!("; full: {}", full.join(", ")),
     };
     if overflows > 0 {
-        text += &format!(" ({} connections without room)", show::count(overflows));
+        text += &format!(" ({} connections dropped)", show::count(overflows));
     }
     text + &trouble(sut)
 }

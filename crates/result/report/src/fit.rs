@@ -5,7 +5,7 @@ use crate::Style;
 use crate::page;
 use crate::section::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Tone};
 use crate::section::{
-    Block, Column, DataTable, Document, Forms, Title, Voice, heading, say, with_lead,
+    Block, Column, DataTable, Document, Forms, Title, Voice, heading, text_block, with_lead,
 };
 use crate::words::{counted, printable};
 use record::fit::{FitKind, FitRecord, FittedFigure, FittedUnit, PlotRecord, PropertyRecord};
@@ -33,10 +33,10 @@ pub fn html(record: &FitRecord) -> String {
 fn document(record: &FitRecord) -> Document {
     let name = summary(record);
     let mut page = Document::new(name.clone());
-    page.add(Forms::TEXT, [say(Voice::Plain, name.as_str())]);
+    page.add(Forms::TEXT, [text_block(Voice::Plain, name.as_str())]);
     let kicker = "A workload and its model";
     page.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
-    page.add(Forms::PAGE, [in_short(record)]);
+    page.add(Forms::PAGE, [short_form(record)]);
     for property in &record.properties {
         one_property(&mut page, property);
     }
@@ -45,11 +45,11 @@ fn document(record: &FitRecord) -> Document {
     let note = "Both axes are logarithmic. A Pareto tail is a straight line in P(X > x), Zipf's law one in the \
                 requests by rank; of the variance, a Poisson process falls along the dashed line, and bursts \
                 at every scale fall more slowly.";
-    page.add(Forms::PAGE, [say(Voice::Note, note)]);
+    page.add(Forms::PAGE, [text_block(Voice::Note, note)]);
     page
 }
 
-fn in_short(record: &FitRecord) -> Block {
+fn short_form(record: &FitRecord) -> Block {
     let columns = ["Property".into(), Column::text(""), "values".into(), Column::text("model")];
     let row = |one: &PropertyRecord| {
         vec![one.name.clone(), verdict(one), show::count(one.count), one.law.clone()]
@@ -63,7 +63,7 @@ fn one_property(document: &mut Document, property: &PropertyRecord) {
     let forms = if property.untold.is_none() { text | Forms::PAGE } else { text };
     let named = format!("{}: {}", property.name, verdict(property));
     document.add(forms & Forms::PAGE, [heading(named.as_str())]);
-    document.add(text, [Block::Gap, say(Voice::Plain, named)]);
+    document.add(text, [Block::Gap, text_block(Voice::Plain, named)]);
     document
         .add(forms, property.against.iter().map(|why| with_lead("  ", Voice::Plain, why.as_str())));
     if property.untold.is_some() {
@@ -72,7 +72,7 @@ fn one_property(document: &mut Document, property: &PropertyRecord) {
     document.add(text, [with_lead("  model: ", Voice::Plain, property.law.as_str())]);
     let head = [counted(property.count, "value"), "found".into(), "model".into()];
     let row = |figure: &FittedFigure| {
-        vec![figure.name.clone(), found(figure), shown(figure.model, figure.unit)]
+        vec![figure.name.clone(), found(figure), format_fit_value(figure.model, figure.unit)]
     };
     let table = DataTable::new(head).narrow().with(property.figures.iter().map(row));
     document.add(forms, [Block::Table(table)]);
@@ -109,10 +109,10 @@ fn verdict(property: &PropertyRecord) -> String {
 }
 
 fn found(figure: &FittedFigure) -> String {
-    figure.found.map_or_else(|| "-".to_owned(), |value| shown(value, figure.unit))
+    figure.found.map_or_else(|| "-".to_owned(), |value| format_fit_value(value, figure.unit))
 }
 
-fn shown(value: f64, unit: FittedUnit) -> String {
+fn format_fit_value(value: f64, unit: FittedUnit) -> String {
     match unit {
         FittedUnit::Bytes => show::bytes(value.round() as u64),
         FittedUnit::Seconds => show::duration(Nanos::from_secs_f64(value)),

@@ -59,7 +59,7 @@ fn moves(fleet: &FleetRecord) -> Vec<String> {
         let what = format!("{} of the load ({slots}) of {from}", show::share(share));
         match &step.refused {
             None => format!("{to} took over {what} at {:.1} s", step.at_s),
-            Some(why) => format!("{to} did not take {what}: {}", words::printable(why, 120)),
+            Some(why) => format!("{to} did not accept {what}: {}", words::printable(why, 120)),
         }
     };
     let mut lines: Vec<String> = fleet.moved.iter().take(SHOWN).map(tell).collect();

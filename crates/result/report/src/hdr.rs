@@ -31,7 +31,7 @@ pub fn hdr_log(report: &RunRecord) -> String {
     for (tag, hist) in hists {
         if !hist.is_empty() {
             log.write_histogram(&hist.to_hdr(), Duration::ZERO, window, Tag::new(tag))
-                .expect("a histogram of fixed bounds serialises, and memory takes it");
+                .expect("a histogram of fixed bounds serializes, and writing to a Vec cannot fail");
         }
     }
     String::from_utf8(bytes).expect("the log is comments, numbers and base64")

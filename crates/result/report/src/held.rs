@@ -51,7 +51,7 @@ mod tests {
             ..HeldFacts::default()
         };
         assert_eq!(
-            fact(&HeldRecord::of(&held)),
+            fact(&HeldRecord::new(&held)),
             "1,000 of 1,000 were established, the last 20.0 ms after the first was opened (50,000/s); \
              1,000 open when the load ended"
         );
@@ -68,7 +68,7 @@ mod tests {
             ..held
         };
         assert_eq!(
-            fact(&HeldRecord::of(&ended)),
+            fact(&HeldRecord::new(&ended)),
             "998 of 1,000 were established, the last 20.0 ms after the first was opened (49,900/s), 2 \
              failed; 990 open when the load ended; the server closed 7 and reset 1, after 5.00 s (p50; \
              4.00 s to 6.00 s), and sent 96 B without a request"

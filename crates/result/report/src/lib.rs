@@ -33,7 +33,7 @@ pub use compare::markdown_of_compare;
 pub use csv::csv;
 pub use hdr::hdr_log;
 pub use log::{LOG_HEADER, log_line};
-pub use many::{Named, together};
+pub use many::{Named, combine_ramps};
 pub use page::text::Style;
 pub use page::text::picture::histogram_lines;
 pub use ramp::markdown_of_ramp;

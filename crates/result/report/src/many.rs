@@ -13,7 +13,7 @@ pub struct Named<'a> {
 
 /// Combines ramps into one session: a label for each target of each ramp. `None` without ramps, or
 /// if some are over rates and others over populations.
-pub fn together(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
+pub fn combine_ramps(ramps: &[(String, RampRecord)]) -> Option<RampRecord> {
     let (_, first) = ramps.first()?;
     if ramps.iter().any(|(_, ramp)| ramp.axis != first.axis) {
         return None;

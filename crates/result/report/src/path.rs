@@ -5,7 +5,7 @@ use record::run::{PathDirectionRecord, PathRecord};
 use units::show;
 
 /// Describes the requested path: `a path of 50.0 ms round trip (rtt=50ms)`.
-pub(crate) fn asked(path: &PathRecord) -> String {
+pub(crate) fn describe_path(path: &PathRecord) -> String {
     let spec = words::printable(&path.spec, 200);
     match path.kinds.as_slice() {
         [kind] => format!("an emulated path, {spec}: {} round trip", seconds(kind.rtt_asked_s)),
@@ -132,7 +132,7 @@ mod tests {
             overflowed: 9,
             ..PathFacts::default()
         };
-        let lines: Vec<String> = facts(&PathRecord::of(&path))
+        let lines: Vec<String> = facts(&PathRecord::new(&path))
             .into_iter()
             .map(|(label, text)| format!("{label}: {text}"))
             .collect();
@@ -148,6 +148,9 @@ mod tests {
                  was busy for 25.0 %; 9 packets lost to the emulation itself",
             ]
         );
-        assert_eq!(asked(&PathRecord::of(&path)), "an emulated path, train: 90.0 ms round trip");
+        assert_eq!(
+            describe_path(&PathRecord::new(&path)),
+            "an emulated path, train: 90.0 ms round trip"
+        );
     }
 }

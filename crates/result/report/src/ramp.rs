@@ -10,11 +10,11 @@ mod steps;
 mod verdict;
 mod watched;
 
-use crate::blocks::{self, findings, headed};
+use crate::blocks::{self, findings, verdict_heading};
 use crate::page::text::Style;
 use crate::section::{
     Block, Caution, Column, DataTable, Document, Forms, TableCell, Tile, Title, Voice, facts,
-    heading, placed, say, subheading, title,
+    heading, placed, subheading, text_block, title,
 };
 use crate::{page, words};
 use sample::Blame;
@@ -22,7 +22,7 @@ use stats::curve::{Axis, Curve};
 use units::show;
 use words::printable;
 
-pub use answer::{answer, capacity_in_words, knee_in_words, load, steps_sentence};
+pub use answer::{answer, capacity_description, knee_description, load, steps_sentence};
 pub use csv::csv;
 pub use record::ramp::{RampRecord, RampReport, RampStep, RampStepRecord};
 pub use stats::curve::Purpose;
@@ -46,7 +46,7 @@ pub fn json(ramp: &RampRecord) -> String {
 
 /// Renders the report as text, with a line feed at its end. Quiet: the verdict and the answers.
 pub fn text(report: &RampRecord, style: Style) -> String {
-    let answers = prose::answers(report).into_iter().map(|text| say(Voice::Plain, text));
+    let answers = prose::answers(report).into_iter().map(|text| text_block(Voice::Plain, text));
     let result = answers.chain([blocks::verdict_line(&report.verdict)]);
     page::text::text_with_result(&document(report, style.form()), result, style)
 }
@@ -130,7 +130,7 @@ fn head(document: &mut Document, report: &RampRecord) {
     document
         .add(PAGE, [Block::Title(Title { kicker, name: name(report), lines: vec![done.into()] })]);
     let of = format!("ramp of {}", name(report));
-    document.add(MARKDOWN, [title(headed(&report.verdict, &[], &of))]);
+    document.add(MARKDOWN, [title(verdict_heading(&report.verdict, &[], &of))]);
     document.add(Forms::TEXT | PAGE, [verdict(report)]);
     let Some(why) = report.ended_early.as_ref().map(|why| printable(why, 400)) else { return };
     document.add(Forms::TEXT, [Block::Gap, facts([("Ended early", why.as_str())])]);
@@ -150,7 +150,7 @@ fn answers(document: &mut Document, report: &RampRecord) {
         }
     }
     let sentences = prose::answers(report).into_iter();
-    document.add(PAGE | MARKDOWN, sentences.map(|sentence| say(Voice::Answer, sentence)));
+    document.add(PAGE | MARKDOWN, sentences.map(|sentence| text_block(Voice::Answer, sentence)));
     document.add(MARKDOWN, [verdict(report)]);
 }
 
@@ -234,7 +234,7 @@ fn laws(document: &mut Document, report: &RampRecord) {
         let head = target_heading(report, row);
         let all = answer(report, row).into_iter().chain(law.clone());
         document.add(PAGE, [head.clone(), facts(all)]);
-        document.add(PAGE, curve.notes.iter().map(|note| say(Voice::Note, note.as_str())));
+        document.add(PAGE, curve.notes.iter().map(|note| text_block(Voice::Note, note.as_str())));
         let notes = curve.notes.iter().map(|note| ("Note", note.clone()));
         let described: Vec<(&str, String)> = law.into_iter().chain(notes).collect();
         if !described.is_empty() {

@@ -10,12 +10,14 @@ pub(crate) mod server;
 pub(crate) mod tables;
 
 use crate::blocks::{
-    ALL_CAUSES, conduct, conduct_line, findings, headed, quantile, verdict, verdict_line,
+    ALL_CAUSES, conduct, conduct_line, findings, quantile, verdict, verdict_heading, verdict_line,
     verdict_words,
 };
 use crate::page::text::Style;
 use crate::page::text::layout::Page;
-use crate::section::{Block, Document, Forms, Title, Voice, Words, grid, placed, say, title};
+use crate::section::{
+    Block, Document, Forms, Title, Voice, Words, grid, placed, text_block, title,
+};
 use crate::{RunRecord, RunTimes, facts, page, words};
 use charts::Along;
 pub use junit::junit;
@@ -35,9 +37,9 @@ const URLS_MAX: usize = 100;
 /// Renders the report as text, with a line feed at its end. The first line is the server's conduct,
 /// the second the verdict.
 pub fn text(report: &RunRecord, style: Style) -> String {
-    let all = RunTimes::of(report);
+    let all = RunTimes::new(report);
     let mut lines = Page::for_columns(style.columns).coloured(style.color);
-    let mut last = lines.alike();
+    let mut last = lines.empty_copy();
     // on a terminal the first lines may have scrolled off
     if style.columns > 0 {
         page::text::write(&mut last, &closing(report), FULL);
@@ -58,15 +60,15 @@ pub fn text(report: &RunRecord, style: Style) -> String {
 pub fn line(report: &RunRecord, style: Style) -> String {
     let response = report.response();
     let mut parts = vec![report.server.state.word().to_owned(), verdict_words(&report.verdict)];
-    if begun(report) {
+    if has_results(report) {
         parts.push(show::rate(report.throughput_per_s));
         let at = |of| format!("{} {}", stats::quantile_name(of), quantile(&response, of));
         parts.extend([0.5, 0.99].map(at));
         parts.push(format!("{} failed", show::share(report.failure_share)));
-        parts.extend(facts::messages::in_short(report));
-        parts.extend(facts::streams::in_short(report));
+        parts.extend(facts::messages::short_form(report));
+        parts.extend(facts::streams::short_form(report));
     }
-    parts.extend(parts::objectives_in_short(report));
+    parts.extend(parts::short_objectives(report));
     let mut lines = Page::default();
     lines.line(&parts.join(" · "));
     page::text::finished(lines, style)
@@ -83,7 +85,7 @@ pub fn html(report: &RunRecord) -> String {
     lines.push(words::timestamp(report.started_unix_s).into());
     let (kicker, name) = ("Measurement of a web server", report.name.clone());
     document.add(PAGE, [Block::Title(Title { kicker, name, lines })]);
-    figures(&mut document, report, &RunTimes::of(report));
+    figures(&mut document, report, &RunTimes::new(report));
     let measured = words::measured(report.started_unix_s, &report.environment);
     document.add(PAGE, [Block::Foot(measured)]);
     page::html::page(&document)
@@ -91,15 +93,18 @@ pub fn html(report: &RunRecord) -> String {
 
 /// Renders one run as Markdown: its verdict, its figures and its findings.
 pub fn markdown(report: &RunRecord) -> String {
-    let all = RunTimes::of(report);
+    let all = RunTimes::new(report);
     let mut document = Document::default();
     document.add(
         MARKDOWN,
-        [title(headed(&report.verdict, &report.slo, &report.name)), conduct(&report.server)],
+        [
+            title(verdict_heading(&report.verdict, &report.slo, &report.name)),
+            conduct(&report.server),
+        ],
     );
-    document.add(MARKDOWN, [say(Voice::Answer, words::answer(report, &all))]);
+    document.add(MARKDOWN, [text_block(Voice::Answer, words::answer(report, &all))]);
     document.add(MARKDOWN, [verdict(&report.verdict, ALL_CAUSES)]);
-    document.add(MARKDOWN, [parts::in_short(report, &all.response)]);
+    document.add(MARKDOWN, [parts::short_form(report, &all.response)]);
     document.add(MARKDOWN, findings(&report.findings));
     let measured = words::measured(report.started_unix_s, &report.environment);
     document.add(MARKDOWN, [Block::Foot(format!("{}. {measured}", report.load))]);
@@ -128,7 +133,7 @@ fn closing(report: &RunRecord) -> Document {
 }
 
 /// Returns whether there is more than the verdict and a failed first call.
-fn begun(report: &RunRecord) -> bool {
+fn has_results(report: &RunRecord) -> bool {
     report.connections.established > 0 || report.outcomes.due > 1
 }
 
@@ -136,7 +141,7 @@ fn begun(report: &RunRecord) -> bool {
 fn brief(report: &RunRecord, all: &RunTimes) -> Document {
     let mut document = Document::default();
     document.add(BRIEF, [conduct(&report.server), verdict(&report.verdict, (usize::MAX, 0))]);
-    if begun(report) {
+    if has_results(report) {
         document.add(BRIEF, [Block::Gap]);
         document.add(BRIEF, parts::headline(report));
         tables::brief(&mut document, report, all);
@@ -151,7 +156,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     let mut document = Document::default();
     document.add(FULL, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES), Block::Gap]);
     document.add(FULL, parts::describe_setup(report));
-    if !begun(report) {
+    if !has_results(report) {
         return document;
     }
     document.add(FULL, [Block::Gap]);
@@ -166,7 +171,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     parts::failures(&mut document, FULL, report);
     parts::failed_responses(&mut document, FULL, report);
     tables::each_run(&mut document, FULL, report);
-    tables::across_runs(&mut document, FULL, report, true);
+    tables::render_run_means(&mut document, FULL, report, true);
     document.add(FULL, parts::per_second(report));
     tables::phases(&mut document, FULL, report);
     document.add(FULL, [Block::Gap, parts::all_facts(report)]);
@@ -184,12 +189,12 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
 /// Renders everything below the name of the run in the page. The first screen has the verdict, the
 /// objectives, five figures, and throughput and quantiles over time.
 fn figures(document: &mut Document, report: &RunRecord, all: &RunTimes) {
-    document.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
+    document.add(PAGE, [text_block(Voice::Answer, words::answer(report, all))]);
     let server = std::iter::once(conduct(&report.server)).chain(parts::marks(report)).collect();
     let measurement = vec![verdict(&report.verdict, ALL_CAUSES)];
     document.add(PAGE, [Block::Grid(vec![server, measurement])]);
     document.add(PAGE, [parts::tiles(report, &all.response)]);
-    let along = Along::of(report);
+    let along = Along::new(report);
     if let Some(along) = &along {
         document.add(PAGE, [placed("over-time", "Over time")]);
         document.add(PAGE, charts::over_time(along, report));
@@ -210,7 +215,7 @@ fn figures(document: &mut Document, report: &RunRecord, all: &RunTimes) {
     parts::failed_responses(document, PAGE, report);
     parts::objectives(document, PAGE, report);
     tables::each_run(document, PAGE, report);
-    tables::across_runs(document, PAGE, report, true);
+    tables::render_run_means(document, PAGE, report, true);
     resources(document, report, along.as_ref());
     parts::details(document, report);
 }
@@ -238,11 +243,11 @@ fn requests(document: &mut Document, report: &RunRecord) {
 fn resources(document: &mut Document, report: &RunRecord, along: Option<&Along>) {
     if let Some(sut) = report.sut.as_ref().map(SutRecord::series) {
         let text = words::sentence(&facts::server(&sut));
-        document.add(PAGE, [placed("server", "The server itself"), say(Voice::Plain, text)]);
+        document.add(PAGE, [placed("server", "The server itself"), text_block(Voice::Plain, text)]);
         document.add(PAGE, server::over_time(&sut, along.map(|along| along.x)));
     }
     let client = words::sentence(&facts::client(report));
-    document.add(PAGE, [placed("client", "The client itself"), say(Voice::Plain, client)]);
-    document.add(PAGE, facts::dummy(report).map(|dummy| say(Voice::Plain, dummy)));
+    document.add(PAGE, [placed("client", "The client itself"), text_block(Voice::Plain, client)]);
+    document.add(PAGE, facts::dummy(report).map(|dummy| text_block(Voice::Plain, dummy)));
     document.add(PAGE, along.map(|along| grid(charts::client(along))));
 }

@@ -12,7 +12,7 @@ pub(crate) struct RunTimes {
 }
 
 impl RunTimes {
-    pub(crate) fn of(run: &RunRecord) -> RunTimes {
+    pub(crate) fn new(run: &RunRecord) -> RunTimes {
         let response = run.response();
         RunTimes { doubt: run.doubt(&response), response }
     }

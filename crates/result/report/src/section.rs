@@ -410,7 +410,7 @@ pub(crate) fn title(text: impl Into<String>) -> Block {
 }
 
 /// Returns a sentence that begins at the margin.
-pub(crate) fn say(voice: Voice, words: impl Into<Words>) -> Block {
+pub(crate) fn text_block(voice: Voice, words: impl Into<Words>) -> Block {
     with_lead("", voice, words)
 }
 

@@ -53,7 +53,7 @@ mod tests {
         let quiet =
             StackFacts { sent: 1_200, received: 1_100, established: 8, ..Default::default() };
         let lines = |stack: &StackFacts| {
-            facts(&StackRecord::of(stack))
+            facts(&StackRecord::new(stack))
                 .iter()
                 .map(|(_, text)| format!("{text}\n"))
                 .collect::<String>()

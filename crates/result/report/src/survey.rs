@@ -6,7 +6,7 @@ use crate::csv::quoted;
 use crate::page;
 use crate::section::{
     Block, CellLook, Column, DataTable, Document, Forms, TableCell, Title, Voice, aligned, heading,
-    say, with_lead,
+    text_block, with_lead,
 };
 use crate::words::{counted, printable};
 use record::survey::{SoftwareRow, SurveyKind, SurveyRecord, SurveyedServer};
@@ -43,8 +43,8 @@ fn document(record: &SurveyRecord) -> Document {
     let legend = "Agreed: name and behavior belong to the same software. Disputed: they do not; \
         the name was changed, or there is a proxy in front. Behaved: the server sends no name. \
         Claimed: its behavior was not observed, or is not known.";
-    page.add(Forms::PAGE, [say(Voice::Soft, legend)]);
-    page.add(Forms::TEXT, [say(Voice::Plain, name)]);
+    page.add(Forms::PAGE, [text_block(Voice::Soft, legend)]);
+    page.add(Forms::TEXT, [text_block(Voice::Plain, name)]);
     page
 }
 

@@ -37,7 +37,7 @@ use crate::Style;
 use crate::page;
 use crate::section::{
     Block, CellLook, Column, DataTable, Document, Forms, Inline, Mood, Notice, TableCell, Title,
-    Voice, Words, aligned, facts, heading, placed, say, title, with_lead,
+    Voice, Words, aligned, facts, heading, placed, text_block, title, with_lead,
 };
 use crate::words::{counted, printable, seconds};
 use record::torture::{CaseRecord, TortureRecord};
@@ -54,7 +54,7 @@ pub fn json(torture: &TortureRecord) -> String {
 
 /// Returns the record as text, with a final line feed.
 pub fn text(record: &TortureRecord, style: Style) -> String {
-    let result = [say(Voice::Plain, words::summary(record))];
+    let result = [text_block(Voice::Plain, words::summary(record))];
     page::text::text_with_result(&document(record, style.form()), result, style)
 }
 
@@ -102,7 +102,7 @@ fn document(record: &TortureRecord, read: Forms) -> Document {
 fn head(document: &mut Document, record: &TortureRecord) {
     let (class, summary) = (record.class.id(), words::summary(record));
     let named = format!("Torture of {} ({class})", words::safe(&record.target));
-    document.add(Forms::TEXT, [say(Voice::Plain, named), Block::Gap]);
+    document.add(Forms::TEXT, [text_block(Voice::Plain, named), Block::Gap]);
     let mark = match (record.findings, record.is_tested() && !record.is_cut()) {
         (1.., _) => "❌",
         (0, true) => "✅",
@@ -113,7 +113,7 @@ fn head(document: &mut Document, record: &TortureRecord) {
     let name = printable(&record.target, 400);
     let head = Title { kicker: "Torture of a web server", name, lines: vec![done.into()] };
     document.add(Forms::PAGE, [Block::Title(head), verdict(record)]);
-    document.add(Forms::TEXT | Forms::PAGE, [say(Voice::Answer, summary)]);
+    document.add(Forms::TEXT | Forms::PAGE, [text_block(Voice::Answer, summary)]);
     let (version, seed) = (&record.version, record.seed);
     let which = format!(
         "{} ({class}), {}, loadstone {version}, seed {seed}",
@@ -121,7 +121,7 @@ fn head(document: &mut Document, record: &TortureRecord) {
     );
     let mut list = vec![Words::from(printable(&words::safe(&which), LINE_MAX))];
     for remark in remarks(record) {
-        document.add(Forms::TEXT, [say(Voice::Plain, remark.as_str())]);
+        document.add(Forms::TEXT, [text_block(Voice::Plain, remark.as_str())]);
         list.push(remark.into());
     }
     document.add(Forms::MARKDOWN, [Block::List(list)]);

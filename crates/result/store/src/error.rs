@@ -155,7 +155,7 @@ impl StoreError {
     }
 
     /// Returns SQLite's error about the store at `path`.
-    pub(crate) fn of(path: &Path, error: &rusqlite::Error) -> StoreError {
+    pub(crate) fn new(path: &Path, error: &rusqlite::Error) -> StoreError {
         let path = path.to_owned();
         let why = error.to_string();
         match error.sqlite_error_code() {

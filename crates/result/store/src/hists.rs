@@ -23,7 +23,7 @@ impl HistogramTree {
 
     /// Keeps a histogram under the path of the tree.
     pub(crate) fn keep(&mut self, hist: &Hist) {
-        self.hists.insert(self.path.clone(), HistogramRecord::of(hist));
+        self.hists.insert(self.path.clone(), HistogramRecord::new(hist));
     }
 
     pub(crate) fn within<T>(

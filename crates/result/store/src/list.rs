@@ -64,7 +64,7 @@ impl ListEntry {
         // NaN in memory, null in the record
         let figure = |of: fn(&Headline) -> f64| run.map(of).filter(|figure| figure.is_finite());
         let spans = |spans: &[(String, Option<Span>)]| {
-            spans.iter().map(|(label, span)| LoadSpanRecord::of(label, *span)).collect()
+            spans.iter().map(|(label, span)| LoadSpanRecord::new(label, *span)).collect()
         };
         ListedRecord {
             id: self.id.to_string(),
@@ -297,7 +297,7 @@ fn entry(row: Listed) -> ListEntry {
         _ => Progress::Killed,
     };
     // one damaged row must not hide the others
-    let (progress, figures) = match ListFigures::of(&row) {
+    let (progress, figures) = match ListFigures::new(&row) {
         Ok(figures) if id.kind.is_some() => (progress, figures),
         _ => (Progress::Damaged, ListFigures::default()),
     };
@@ -332,7 +332,7 @@ struct ListFigures {
 }
 
 impl ListFigures {
-    fn of(row: &Listed) -> Result<ListFigures, Damage> {
+    fn new(row: &Listed) -> Result<ListFigures, Damage> {
         fn named<T: Unpack>(name: &Option<String>) -> Result<Option<T>, Damage> {
             let name = name.as_ref().map(|name| Value::String(name.clone()));
             name.map(|name| T::unpack(&name, &mut StoredHists::default())).transpose()

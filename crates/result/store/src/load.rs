@@ -36,7 +36,7 @@ impl Stored {
 
 impl RunId {
     pub(crate) fn new(number: i64, kind: &str) -> RunId {
-        RunId { number, kind: ResultKind::named(kind) }
+        RunId { number, kind: ResultKind::from_name(kind) }
     }
 
     /// Reads a row that begins with the number and the kind.

@@ -89,7 +89,7 @@ impl Store {
     fn in_memory() -> Result<Store, StoreError> {
         let path = PathBuf::from(":memory:");
         let connection = Connection::open_in_memory();
-        let connection = connection.map_err(|error| StoreError::of(&path, &error))?;
+        let connection = connection.map_err(|error| StoreError::new(&path, &error))?;
         let mut store = Store { connection, path, notes: Vec::new() };
         store.prepare(STEPS)?;
         Ok(store)
@@ -104,7 +104,7 @@ impl Store {
             connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON")?;
             Ok(Store { connection, path: path.to_owned(), notes: Vec::new() })
         });
-        store.map_err(|error| StoreError::of(path, &error))
+        store.map_err(|error| StoreError::new(path, &error))
     }
 
     /// Opens read-only, even in a folder where no file may be created.
@@ -125,7 +125,7 @@ impl Store {
         uri.push_str("?immutable=1");
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-        let connection = connection.map_err(|error| StoreError::of(path, &error))?;
+        let connection = connection.map_err(|error| StoreError::new(path, &error))?;
         Ok(Store { connection, path: path.to_owned(), notes: Vec::new() })
     }
 
@@ -206,7 +206,7 @@ impl Store {
 
     /// Converts an SQLite result to a [`StoreError`].
     pub(crate) fn explain_error<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
-        result.map_err(|error| StoreError::of(&self.path, &error))
+        result.map_err(|error| StoreError::new(&self.path, &error))
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn run(mut begun: Begun, mut live: Vec<LiveTrial>) -> RunRecord {
     let count = measurement.total.response().count();
     begun.plan.measure.quantiles.retain(|q| *q >= 1.0 || count >= samples_needed(*q));
     let verdict = verdict(&begun, &measurement);
-    RunRecord::of(&RunReport {
+    RunRecord::new(&RunReport {
         name: begun.name,
         plan_toml: begun.plan_toml,
         started_unix_s: begun.started_unix_s,
@@ -153,7 +153,7 @@ pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
         environment: begun.environment,
     };
     let verdict = VerdictRecord { state: state.unwrap_or(State::Degraded), causes: Vec::new() };
-    RampRecord { steps, verdict, ..RampRecord::of(&without_steps) }
+    RampRecord { steps, verdict, ..RampRecord::new(&without_steps) }
 }
 
 /// Returns a comparison of the runs known so far, with complete blocks only: half a block would

@@ -22,7 +22,7 @@ pub enum StorePlace {
 
 impl StorePlace {
     /// Parses `none`, `:memory:`, or a file.
-    pub fn named(text: &str) -> StorePlace {
+    pub fn parse(text: &str) -> StorePlace {
         match text {
             "none" => StorePlace::None,
             ":memory:" => StorePlace::Memory,
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn places_by_their_names() {
-        assert_eq!(StorePlace::named("none"), StorePlace::None);
-        assert_eq!(StorePlace::named(":memory:"), StorePlace::Memory);
-        assert_eq!(StorePlace::named("a.db"), StorePlace::File("a.db".into()));
+        assert_eq!(StorePlace::parse("none"), StorePlace::None);
+        assert_eq!(StorePlace::parse(":memory:"), StorePlace::Memory);
+        assert_eq!(StorePlace::parse("a.db"), StorePlace::File("a.db".into()));
     }
 }

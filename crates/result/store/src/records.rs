@@ -274,7 +274,7 @@ impl Pack for Beats {
     fn pack(&self, _: &mut HistogramTree) -> Value {
         let mut text = String::new();
         for (done, good) in self.all() {
-            write!(text, "{done}/{good} ").expect("memory takes it");
+            write!(text, "{done}/{good} ").expect("writing to a String cannot fail");
         }
         text.into()
     }

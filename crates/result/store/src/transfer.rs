@@ -90,7 +90,7 @@ impl Store {
     ) -> Result<T, StoreError> {
         let name = path.to_string_lossy();
         let attached = self.connection.execute("ATTACH DATABASE ?1 AS other", [name.as_ref()]);
-        attached.map_err(|error| StoreError::of(path, &error))?;
+        attached.map_err(|error| StoreError::new(path, &error))?;
         let done = work(self);
         let detached = self.explain_error(self.connection.execute_batch("DETACH DATABASE other"));
         let done = done?;

@@ -162,6 +162,7 @@ impl Store {
         })
     }
 
+    /// Stores a finished comparison.
     /// `runs`: of each side, after the figures.
     ///
     /// # Errors

@@ -106,7 +106,7 @@ fn ramps() -> Vec<(&'static str, RampRecord)> {
     let run = fixtures::whole(fixtures::troubled());
     troubled.name = fixtures::HOSTILE.into();
     troubled.findings = run.findings.clone();
-    let verdict = RunRecord::of(&run).verdict;
+    let verdict = RunRecord::new(&run).verdict;
     troubled.ended_early = Some("it died at step 7 of 20: connection refused".into());
     troubled.steps[3].run = run;
     // open ends and unknown values are not numbers
@@ -126,10 +126,10 @@ fn ramps() -> Vec<(&'static str, RampRecord)> {
         ("no objective", unasked),
     ];
     let judged = |(name, ramp): &(&'static str, RampReport)| {
-        let ramp = RampRecord::of(ramp);
+        let ramp = RampRecord::new(ramp);
         let ramp = match *name {
             "two servers in trouble" => RampRecord { verdict: verdict.clone(), ..ramp },
-            "no step" => ramp.judged(&["nobody is there"], false),
+            "no step" => ramp.with_verdict(&["nobody is there"], false),
             _ => ramp,
         };
         (*name, ramp)
@@ -232,7 +232,7 @@ fn a_run_loads_as_it_was_stored() {
         let mut store = Store::open(&place).unwrap();
         let id = store.begin(ResultKind::Run, &beginning(&stored)).unwrap();
         assert_eq!(id.to_string(), format!("run-{number}"));
-        let stored = RunRecord::of(&stored);
+        let stored = RunRecord::new(&stored);
         store.finish_run(&id, &stored).unwrap();
         drop(store);
         let store = Store::open_to_read(&place).unwrap();
@@ -283,7 +283,7 @@ fn the_machines_of_a_fleet_are_kept_while_it_runs_and_no_longer() {
     let patient = |_: &Vec<_>| begun.elapsed() < std::time::Duration::from_secs(30);
     let kept = looks.take_while(patient).find(|agents| agents == &lost);
     assert_eq!(kept, Some(lost.to_vec()), "the last that was told of them");
-    let record = RunRecord::of(&stored);
+    let record = RunRecord::new(&stored);
     recording.finish(|store, id| store.finish_run(id, &record)).unwrap();
     assert_eq!(watch(), [], "the report has them from now on");
 }

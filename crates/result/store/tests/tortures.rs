@@ -57,7 +57,7 @@ fn full() -> Report {
             name: name.into(),
             kind,
             from: 4_000,
-            script: TalkScript::of(steps.clone()),
+            script: TalkScript::new(steps.clone()),
             boundaries: vec![Boundary { what: "a line".to_owned(), passes: 199, fails: 200 }],
             executions: 77,
             finished: name == "one",
@@ -160,7 +160,7 @@ fn a_torture_loads_as_it_was_stored() {
         assert_eq!(id.to_string(), format!("torture-{number}"));
         // intermediate rows are removed
         for index in 0..20 {
-            store.torture_case(&id, index, &OverCase::of(&stored.result.cases[0])).unwrap();
+            store.torture_case(&id, index, &OverCase::new(&stored.result.cases[0])).unwrap();
         }
         store.finish_torture(&id, &stored.record()).unwrap();
         drop(store);
@@ -204,7 +204,7 @@ fn a_killed_torture_keeps_its_finished_cases() {
     let whole = full();
     let id = store.begin_torture(&beginning(&whole), "").unwrap();
     for (index, case) in whole.result.cases.iter().take(2).enumerate() {
-        store.torture_case(&id, index, &OverCase::of(case)).unwrap();
+        store.torture_case(&id, index, &OverCase::new(case)).unwrap();
     }
     let known = load(&store, "last");
     assert_eq!(store.show("last").unwrap().progress, Progress::Running);
@@ -229,7 +229,7 @@ fn costs_of_a_killed_torture_are_those_of_a_whole_one() {
     let whole = full();
     let id = store.begin_torture(&beginning(&whole), "").unwrap();
     for (index, case) in whole.result.cases.iter().enumerate() {
-        store.torture_case(&id, index, &OverCase::of(case)).unwrap();
+        store.torture_case(&id, index, &OverCase::new(case)).unwrap();
     }
     orphan(&path);
     let known = load(&store, "last");

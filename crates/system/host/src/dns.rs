@@ -71,7 +71,7 @@ fn visit(
             break;
         }
         pace.keep();
-        let reply = ask(one.server, message, wait).ok();
+        let reply = query_server(one.server, message, wait).ok();
         let nobody = reply.is_none() && replies.is_empty();
         replies.push(reply);
         if nobody {
@@ -81,7 +81,7 @@ fn visit(
     replies
 }
 
-fn ask(server: SocketAddr, message: &[u8], wait: Duration) -> io::Result<Vec<u8>> {
+fn query_server(server: SocketAddr, message: &[u8], wait: Duration) -> io::Result<Vec<u8>> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0_u16; 8], 0).into(),

@@ -134,7 +134,7 @@ fn compare(
     let known: BTreeSet<u32> =
         family(&before.processes, ours).union(&family(&after.processes, ours)).copied().collect();
     let busy = after.totals.threads().saturating_sub(before.totals.threads());
-    let foreign = busy.saturating_sub(spent(before, after, &known));
+    let foreign = busy.saturating_sub(ticks_between(before, after, &known));
     let cores = interval.as_cores(foreign);
     let all = interval.cores.max(1) as f64;
     let steal = after.totals.steal.saturating_sub(before.totals.steal);
@@ -165,7 +165,7 @@ fn family(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> BTreeSet<u32> {
 
 /// Returns the number of ticks that the known processes spent between the two, including children
 /// that ended.
-fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
+fn ticks_between(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
     let sum = |process: &Process| process.ticks.saturating_add(process.waited);
     let mut spent = 0u64;
     let mut counted_before = 0u64;

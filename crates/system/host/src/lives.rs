@@ -89,7 +89,7 @@ impl Lives {
 
     /// Returns the processes that ended since the last call. Cheap while there are none.
     pub fn ended(&mut self) -> Vec<Death> {
-        let gone = self.gone();
+        let gone = self.exited();
         let over: Vec<Watched> = gone.iter().filter_map(|pid| self.watched.remove(pid)).collect();
         let alone = self.listeners().next().is_none();
         let deaths = over.into_iter().map(|one| Death {
@@ -110,7 +110,7 @@ impl Lives {
         deaths
     }
 
-    fn gone(&self) -> Vec<u32> {
+    fn exited(&self) -> Vec<u32> {
         let handles =
             || self.watched.iter().filter_map(|(pid, one)| Some((pid, one.handle.as_ref()?)));
         let ended = pidfd::ended(handles().map(|(_, handle)| handle));

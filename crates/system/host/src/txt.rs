@@ -37,7 +37,7 @@ pub fn txt_from(name: &str, servers: &[SocketAddr]) -> Result<Vec<Vec<u8>>, Stri
     let mut trouble = "no name server is configured".to_owned();
     for server in servers.iter().take(SERVERS_MAX) {
         for _ in 0..TRIES {
-            match ask(name, *server) {
+            match query_server(name, *server) {
                 Ok(found) => return found,
                 Err(error) => trouble = format!("the name server {server} did not answer: {error}"),
             }
@@ -58,7 +58,7 @@ fn servers(text: &str) -> Vec<IpAddr> {
 
 type TxtRecords = Result<Vec<Vec<u8>>, String>;
 
-fn ask(name: &str, server: SocketAddr) -> io::Result<TxtRecords> {
+fn query_server(name: &str, server: SocketAddr) -> io::Result<TxtRecords> {
     let (id, question) = question(name)?;
     let reply = by_udp(server, &question, id)?;
     let cut = Packet::parse(&reply).is_ok_and(|packet| packet.has_flags(PacketFlag::TRUNCATION));

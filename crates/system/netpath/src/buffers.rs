@@ -59,7 +59,7 @@ impl Buffers {
     }
 
     /// Returns an acquired buffer that was not filled.
-    pub(crate) fn give_back(&mut self, number: u32) {
+    pub(crate) fn release_unfilled(&mut self, number: u32) {
         self.free.push(number);
     }
 }

@@ -66,15 +66,15 @@ impl Probe {
         let spec = PathSpec::parse(text, &NoTraces)
             .map_err(|fault| PathTrouble::Other("the check".to_owned(), io::Error::other(fault)))?;
         let ask = PathRequest {
-            population: Population::of(spec),
+            population: Population::new(spec),
             clients: 1,
             seed: 1,
             far: FarEnd::New,
             own_loopback: false,
         };
         let path = NetPath::open(&ask)?;
-        let far = bound(path.far())?;
-        let near = bound(path.near())?;
+        let far = bound(path.server_namespace())?;
+        let near = bound(path.client_namespace())?;
         let trouble = PathTrouble::other("cannot use a socket");
         let to = far.local_addr().and_then(|far| near.connect((FAR, far.port())));
         to.map_err(trouble)?;

@@ -150,7 +150,7 @@ impl LanesShare {
 
     /// Passes all due packets of this worker to `write`, with the time. `clock` is read again for
     /// each packet, and at the end.
-    pub fn hand_over(
+    pub fn deliver_packets(
         &mut self,
         now: &mut Nanos,
         clock: impl Fn() -> Nanos,
@@ -196,7 +196,7 @@ impl LanesShare {
     }
 
     /// Records how long this worker slept, and how long it spun before due times.
-    pub fn rested(&mut self, slept: Nanos, spun: Nanos) {
+    pub fn record_rest(&mut self, slept: Nanos, spun: Nanos) {
         self.tally.slept += slept;
         self.tally.spun += spun;
     }
@@ -246,7 +246,7 @@ mod tests {
                     let packet = vec![row as u8; 1_500];
                     share.put(now, Direction::Down, std::iter::once(&packet[..]));
                     let mut at = now;
-                    share.hand_over(
+                    share.deliver_packets(
                         &mut at,
                         || now,
                         |_, direction, bytes| {
@@ -285,7 +285,7 @@ mod tests {
                 share.put(now, Direction::Up, std::iter::once(&[9; 40][..]));
                 now += Nanos::from_millis(5);
                 let (at, mut came) = (now, false);
-                share.hand_over(&mut now, || at, |_, _, _| came = true);
+                share.deliver_packets(&mut now, || at, |_, _, _| came = true);
                 text += if came { "." } else { "x" };
             }
             text
@@ -309,11 +309,11 @@ mod tests {
         assert_eq!(third.next_due(), None);
         let mut now = millis(8);
         let none = Cell::new(true);
-        third.hand_over(&mut now, || millis(8), |_, _, _| none.set(false));
-        first.hand_over(&mut now, || millis(8), |_, _, bytes| assert_eq!(bytes, [1; 40]));
+        third.deliver_packets(&mut now, || millis(8), |_, _, _| none.set(false));
+        first.deliver_packets(&mut now, || millis(8), |_, _, bytes| assert_eq!(bytes, [1; 40]));
         assert!(none.get());
         assert_eq!((first.next_due(), second.next_due()), (None, Some(millis(7))));
-        second.hand_over(&mut now, || millis(9), |_, _, bytes| assert_eq!(bytes, [2; 40]));
+        second.deliver_packets(&mut now, || millis(9), |_, _, bytes| assert_eq!(bytes, [2; 40]));
         assert_eq!(second.next_due(), None);
         // late by the time of delivery, not of removal from the link
         assert_eq!(second.take_tally(millis(10)).late.max() / 100_000, 20);

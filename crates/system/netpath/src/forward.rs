@@ -90,7 +90,7 @@ impl Forwarder {
                 }
                 read = true;
             }
-            self.hand_over(now)?;
+            self.deliver_packets(now)?;
         }
         Ok(read)
     }
@@ -108,12 +108,12 @@ impl Forwarder {
             return Ok(length.is_some());
         };
         let Some(length) = end.read(self.lanes.room(number))? else {
-            self.lanes.give_back(number);
+            self.lanes.release_unfilled(number);
             return Ok(false);
         };
         let packet = &mut self.lanes.room(number)[..length];
         match direction {
-            Direction::Up => self.replies.asked(packet),
+            Direction::Up => self.replies.note_destination(packet),
             Direction::Down => self.replies.answer(packet),
         }
         *now = clock::now();
@@ -122,9 +122,9 @@ impl Forwarder {
     }
 
     /// Writes everything that is due.
-    fn hand_over(&mut self, now: &mut Nanos) -> io::Result<()> {
+    fn deliver_packets(&mut self, now: &mut Nanos) -> io::Result<()> {
         let Forwarder { ends, lanes, .. } = self;
-        lanes.hand_over(now, clock::now, |_, direction, packet| {
+        lanes.deliver_packets(now, clock::now, |_, direction, packet| {
             // each direction writes to the end of the other
             match ends[1 - direction as usize].write(packet) {
                 Err(error) if !passing(&error) => Err(error),
@@ -141,7 +141,7 @@ impl Forwarder {
             // one iteration reads both ends: that is the spinning
             let before = *now;
             *now = clock::now();
-            self.lanes.rested(Nanos::ZERO, *now - before);
+            self.lanes.record_rest(Nanos::ZERO, *now - before);
             return;
         }
         let span = (left - self.spin).min(SLEEP_MAX);
@@ -158,7 +158,7 @@ impl Forwarder {
         poll(&mut wait, Some(&timeout)).ok();
         let before = *now;
         *now = clock::now();
-        self.lanes.rested(*now - before, Nanos::ZERO);
+        self.lanes.record_rest(*now - before, Nanos::ZERO);
     }
 
     /// Executes commands; true if the thread must end.

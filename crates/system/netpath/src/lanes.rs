@@ -111,8 +111,8 @@ impl Lanes {
     }
 
     /// Returns an unfilled buffer.
-    pub fn give_back(&mut self, number: u32) {
-        self.buffers.give_back(number);
+    pub fn release_unfilled(&mut self, number: u32) {
+        self.buffers.release_unfilled(number);
     }
 
     /// Counts a packet that was dropped because the buffers were full.
@@ -125,7 +125,7 @@ impl Lanes {
         let packet = &self.buffers.room(number)[..length];
         let Some(client) = client_of(packet, direction, &self.clients) else {
             self.tally.foreign += 1;
-            self.buffers.give_back(number);
+            self.buffers.release_unfilled(number);
             return;
         };
         self.put_on(now, client, direction, number, length);
@@ -201,7 +201,7 @@ impl Lanes {
     ///
     /// # Errors
     /// Fails like `write`: its packet is lost, and the others stay due.
-    pub fn hand_over<E>(
+    pub fn deliver_packets<E>(
         &mut self,
         now: &mut Nanos,
         clock: impl Fn() -> Nanos,
@@ -254,7 +254,7 @@ impl Lanes {
     }
 
     /// Records how long the carrier of the packets slept, and how long it spun before due times.
-    pub fn rested(&mut self, slept: Nanos, spun: Nanos) {
+    pub fn record_rest(&mut self, slept: Nanos, spun: Nanos) {
         self.tally.slept += slept;
         self.tally.spun += spun;
     }
@@ -348,7 +348,7 @@ mod tests {
                 came += 1;
                 Ok(())
             };
-            lanes.hand_over(&mut now, || at, write).expect("writing never fails");
+            lanes.deliver_packets(&mut now, || at, write).expect("writing never fails");
             text += if came == 1 { "." } else { "x" };
         }
         assert_eq!(lanes.take_tally(Nanos::SECOND).kinds[0][0].arrived, 40);
@@ -380,14 +380,17 @@ mod tests {
         }
         let due = Nanos::from_millis(2);
         let mut now = due;
-        let failed = lanes.hand_over(&mut now, || due, |_, _, _| Err("it is full"));
+        let failed = lanes.deliver_packets(&mut now, || due, |_, _, _| Err("it is full"));
         assert_eq!((failed, lanes.next_due()), (Err("it is full"), Some(due)));
         let mut came = 0;
         let write = |_: Nanos, _: Direction, _: &[u8]| -> Result<(), ()> {
             came += 1;
             Ok(())
         };
-        assert_eq!((lanes.hand_over(&mut now, || due, write), lanes.next_due()), (Ok(()), None));
+        assert_eq!(
+            (lanes.deliver_packets(&mut now, || due, write), lanes.next_due()),
+            (Ok(()), None)
+        );
         assert_eq!(came, 1);
     }
 }

@@ -32,7 +32,7 @@ impl Namespace {
     pub(crate) fn create<T: Send>(
         configure: impl FnOnce() -> Result<T, PathTrouble> + Send,
     ) -> Result<(Namespace, T), PathTrouble> {
-        elsewhere(move || {
+        run_on_own_thread(move || {
             let congestion = std::fs::read(CONGESTION);
             raw::leave_network().map_err(PathTrouble::Namespace)?;
             let here = Namespace::here().map_err(PathTrouble::Namespace)?;
@@ -58,7 +58,7 @@ impl Namespace {
         &self,
         work: impl FnOnce() -> Result<T, PathTrouble> + Send,
     ) -> Result<T, PathTrouble> {
-        elsewhere(move || {
+        run_on_own_thread(move || {
             self.enter().map_err(PathTrouble::other("cannot enter a network namespace"))?;
             work()
         })
@@ -77,7 +77,7 @@ impl Namespace {
     }
 }
 
-fn elsewhere<T: Send>(
+fn run_on_own_thread<T: Send>(
     work: impl FnOnce() -> Result<T, PathTrouble> + Send,
 ) -> Result<T, PathTrouble> {
     std::thread::scope(|scope| {
@@ -95,7 +95,7 @@ fn elsewhere<T: Send>(
 /// # Errors
 /// Fails if neither is permitted here.
 pub fn enable_namespaces() -> Result<bool, PathTrouble> {
-    let able = elsewhere(|| raw::leave_network().map_err(PathTrouble::Namespace));
+    let able = run_on_own_thread(|| raw::leave_network().map_err(PathTrouble::Namespace));
     if able.is_ok() {
         return Ok(false);
     }

@@ -77,7 +77,7 @@ const IFA_F_NODAD: u32 = 2;
 pub fn link(name: &str) -> io::Result<LinkFacts> {
     let text = [name.as_bytes(), &[0]].concat();
     let body = [&[0; LINK_HEAD][..], &attribute(IFLA_IFNAME, &text)].concat();
-    let answer = ask(RTM_GETLINK, 0, &body)?;
+    let answer = send_netlink(RTM_GETLINK, 0, &body)?;
     read_link(&answer).ok_or_else(unexpected_answer)
 }
 
@@ -97,7 +97,7 @@ pub fn route(address: IpAddr, device: Option<u32>) -> io::Result<RouteFacts> {
     if let Some(device) = device {
         body.extend(attribute(RTA_OIF, &device.to_ne_bytes()));
     }
-    let answer = ask(RTM_GETROUTE, 0, &body)?;
+    let answer = send_netlink(RTM_GETROUTE, 0, &body)?;
     read_route(&answer).ok_or_else(unexpected_answer)
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn set_queue_length(device: i32, packets: u32) -> io::Result<()> {
     let head = [&[0; 4][..], &device.to_ne_bytes(), &[0; 8]].concat();
     let body = [head, attribute(IFLA_TXQLEN, &packets.to_ne_bytes())].concat();
     // an error of 0 is an acknowledgment
-    ask(RTM_SETLINK, NLM_F_ACK, &body).map(|_| ())
+    send_netlink(RTM_SETLINK, NLM_F_ACK, &body).map(|_| ())
 }
 
 /// Assigns an IPv6 address to a device, without duplicate address detection.
@@ -123,7 +123,7 @@ pub(crate) fn add_address(device: i32, address: Ipv6Addr) -> io::Result<()> {
     let head = [&[libc::AF_INET6 as u8, 128, 0, 0][..], &device.to_ne_bytes()].concat();
     let flags = attribute(IFA_FLAGS, &IFA_F_NODAD.to_ne_bytes());
     let body = [head, attribute(IFA_LOCAL, &address.octets()), flags].concat();
-    ask(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
+    send_netlink(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
 }
 
 /// Routes the IPv6 addresses of this prefix over a device.
@@ -149,14 +149,14 @@ pub(crate) fn add_route(device: i32, (to, bits): (Ipv6Addr, u8)) -> io::Result<(
     let to = attribute(RTA_DST, &to.octets());
     let over = attribute(RTA_OIF, &device.to_ne_bytes());
     let body = [&head[..], &to, &over].concat();
-    ask(RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
+    send_netlink(RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
 }
 
 fn unexpected_answer() -> io::Error {
     io::Error::other("the kernel's response cannot be parsed")
 }
 
-fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+fn send_netlink(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let family = AddressFamily::NETLINK;
     // without a protocol it is NETLINK_ROUTE, which is 0
     let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)?;

@@ -215,7 +215,7 @@ pub fn prefix_taken(network: IpAddr, bits: u8, device: Option<&str>) -> Result<(
     let by = match network {
         IpAddr::V4(network) => {
             let mask = Ipv4Addr::from_bits(!u32::MAX.checked_shr(bits.into()).unwrap_or(0));
-            taken(network, mask, device)
+            network_user(network, mask, device)
         }
         IpAddr::V6(network) => {
             let (routes, addresses) = (net_file("ipv6_route"), net_file("if_inet6"));
@@ -231,7 +231,7 @@ pub fn prefix_taken(network: IpAddr, bits: u8, device: Option<&str>) -> Result<(
 /// Returns the user of addresses of a network in the calling thread's network namespace: a route
 /// other than the default route, or an address of this host. `None` if the network is unused. A
 /// route over the device `around` to a larger network that contains this one does not count.
-fn taken(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<String> {
+fn network_user(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<String> {
     let route = routed(&net_file("route"), network.to_bits(), mask.to_bits(), around);
     route.or_else(|| local(&net_file("fib_trie"), network.to_bits(), mask.to_bits()))
 }
@@ -313,7 +313,7 @@ impl NetPath {
         let clients = ask.clients.clamp(1, CLIENTS_MAX);
         let (block, (far, far_end)) = far_end(ask.far, clients)?;
         let (near, near_end) = Namespace::create(|| near_end(block, ask.own_loopback))?;
-        let dealt = ask.population.deal(clients, Seed(ask.seed));
+        let dealt = ask.population.assign_kinds(clients, Seed(ask.seed));
         let devices = [near_end.name.clone(), far_end.name.clone()];
         let (line, ear) = line()?;
         let inhabitants = LaneClients {
@@ -343,12 +343,12 @@ impl NetPath {
     }
 
     /// Returns the network namespace of the clients.
-    pub fn near(&self) -> &Namespace {
+    pub fn client_namespace(&self) -> &Namespace {
         &self.near
     }
 
     /// Returns the network namespace of the server.
-    pub fn far(&self) -> &Namespace {
+    pub fn server_namespace(&self) -> &Namespace {
         &self.far
     }
 
@@ -368,7 +368,7 @@ impl NetPath {
     }
 
     /// Returns the population part of each client.
-    pub fn dealt(&self) -> &[u32] {
+    pub fn client_kinds(&self) -> &[u32] {
         &self.dealt
     }
 

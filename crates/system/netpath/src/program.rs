@@ -41,10 +41,10 @@ impl Post {
     ///
     /// # Errors
     /// Fails if the kernel cannot report how it ended.
-    pub fn attend(&mut self, program: &mut Child) -> io::Result<ExitStatus> {
+    pub fn supervise(&mut self, program: &mut Child) -> io::Result<ExitStatus> {
         loop {
             for signal in self.0.pending() {
-                if !(matches!(signal, SIGINT | SIGQUIT) && in_front()) {
+                if !(matches!(signal, SIGINT | SIGQUIT) && is_in_foreground()) {
                     send(program, signal);
                 }
             }
@@ -90,7 +90,7 @@ pub fn code(status: ExitStatus) -> u8 {
 
 /// Returns whether this process is in the foreground of a terminal, which then sends the signals of
 /// its keys to the programs started here too.
-fn in_front() -> bool {
+fn is_in_foreground() -> bool {
     let Ok(terminal) = std::fs::File::open("/dev/tty") else { return false };
     let front = rustix::termios::tcgetpgrp(&terminal);
     front.is_ok_and(|front| front == rustix::process::getpgrp())

@@ -48,21 +48,22 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
+    /// Creates an empty table.
     /// `server`: address of the device at the server's end.
     pub(crate) fn new(server: Ipv4Addr) -> Replies {
         Replies { server: server.to_bits(), flows: Recent::new(), fragments: Recent::new() }
     }
 
     /// Remembers the destination of a packet to the server.
-    pub(crate) fn asked(&mut self, packet: &[u8]) {
-        let Some(head) = UdpHead::of(packet).filter(|head| head.offset == 0) else { return };
+    pub(crate) fn note_destination(&mut self, packet: &[u8]) {
+        let Some(head) = UdpHead::parse(packet).filter(|head| head.offset == 0) else { return };
         let Some((from, to)) = head.ports(packet) else { return };
         self.flows.put((head.source, from, to), head.destination);
     }
 
     /// Sets the source of the server's packet to the address to which the client sent.
     pub(crate) fn answer(&mut self, packet: &mut [u8]) {
-        let Some(head) = UdpHead::of(packet).filter(|head| head.source == self.server) else {
+        let Some(head) = UdpHead::parse(packet).filter(|head| head.source == self.server) else {
             return;
         };
         let datagram = (head.destination, head.identification);
@@ -104,7 +105,7 @@ struct UdpHead {
 }
 
 impl UdpHead {
-    fn of(packet: &[u8]) -> Option<UdpHead> {
+    fn parse(packet: &[u8]) -> Option<UdpHead> {
         let length = usize::from(packet.first()? & 15) * 4;
         if packet[0] >> 4 != 4 || length < 20 || packet.len() < length || packet[9] != UDP {
             return None;
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn a_reply_has_the_requested_address_and_valid_checksums() {
         let mut replies = Replies::new(SERVER.into());
-        replies.asked(&datagram((CLIENT, 4_000), (ASKED, 53), b"q", 0));
+        replies.note_destination(&datagram((CLIENT, 4_000), (ASKED, 53), b"q", 0));
         for text in [&b"answer"[..], b"odd", b""] {
             let reply = datagram((SERVER, 53), (CLIENT, 4_000), text, 0);
             let expected = datagram((ASKED, 53), (CLIENT, 4_000), text, 0);
@@ -211,8 +212,8 @@ mod tests {
     #[test]
     fn other_packets_stay_as_they_are() {
         let mut replies = Replies::new(SERVER.into());
-        replies.asked(&datagram((CLIENT, 4_000), (ASKED, 53), b"q", 0));
-        replies.asked(&datagram((CLIENT, 4_001), (SERVER, 53), b"q", 0));
+        replies.note_destination(&datagram((CLIENT, 4_000), (ASKED, 53), b"q", 0));
+        replies.note_destination(&datagram((CLIENT, 4_001), (SERVER, 53), b"q", 0));
         let mut tcp = datagram((SERVER, 53), (CLIENT, 4_000), b"a", 0);
         tcp[9] = 6;
         for packet in [
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn fragments_of_a_reply_have_one_address() {
         let mut replies = Replies::new(SERVER.into());
-        replies.asked(&datagram((CLIENT, 4_000), (ASKED, 53), b"q", 0));
+        replies.note_destination(&datagram((CLIENT, 4_000), (ASKED, 53), b"q", 0));
         let first = datagram((SERVER, 53), (CLIENT, 4_000), b"first", 0x2000);
         assert_eq!(answered(&mut replies, first)[12..16], ASKED);
         let rest = datagram((SERVER, 1), (CLIENT, 2), b"rest", 0x0002);

@@ -48,7 +48,7 @@ impl Warden {
     /// Fails if the warden has ended.
     pub fn guard(&mut self, path: &NetPath) -> std::io::Result<()> {
         let here = Namespace::here()?.number()?;
-        let numbers = [path.near().number()?, path.far().number()?];
+        let numbers = [path.client_namespace().number()?, path.server_namespace().number()?];
         let Some(line) = &mut self.line else { return Ok(()) };
         for number in numbers.iter().filter(|number| **number != here) {
             writeln!(line, "{number}")?;

@@ -118,7 +118,7 @@ impl OwnStack {
     /// Sends outgoing packets. Packets that the device does not accept are lost, as on any link.
     fn flush(&mut self) {
         if self.links.is_some() {
-            return self.carry();
+            return self.move_packets();
         }
         self.port.send(self.now, self.stack.outgoing().packets());
         self.stack.sent();
@@ -126,12 +126,12 @@ impl OwnStack {
 
     /// Puts outgoing packets on their links and delivers everything due, until nothing more
     /// results.
-    fn carry(&mut self) {
+    fn move_packets(&mut self) {
         let OwnStack { links: Some(links), stack, port, .. } = self else { return };
         loop {
             links.send(monotonic(), stack.outgoing().packets());
             stack.sent();
-            links.hand_over(|now, direction, packet| match direction {
+            links.deliver_packets(|now, direction, packet| match direction {
                 Direction::Up => port.write(now, packet),
                 Direction::Down => stack.deliver(now, packet, false),
             });
@@ -194,7 +194,7 @@ impl OwnStack {
         }
         self.now = monotonic();
         self.receive();
-        self.carry();
+        self.move_packets();
         self.stack.tick(self.now);
         self.gather(ready);
     }
@@ -208,7 +208,7 @@ impl OwnStack {
     fn spent(&mut self, span: Nanos) {
         self.spun += span;
         if let Some(links) = &mut self.links {
-            links.rested(Nanos::ZERO, span);
+            links.record_rest(Nanos::ZERO, span);
         }
     }
 
@@ -228,7 +228,7 @@ impl OwnStack {
 
     /// Waits with one system call per packet; returns true if the worker gets its turn.
     fn wait_by_calls(&mut self, wake: Nanos, until: Nanos, ready: &mut Vec<Ready>) -> bool {
-        self.carry();
+        self.move_packets();
         self.turn(NOW, ready);
         if !ready.is_empty() || self.now >= until {
             return true;
@@ -269,7 +269,7 @@ impl OwnStack {
         let start = monotonic();
         self.port.sleep(span_until(until));
         if let Some(links) = &mut self.links {
-            links.rested(monotonic() - start, Nanos::ZERO);
+            links.record_rest(monotonic() - start, Nanos::ZERO);
         }
     }
 }
@@ -336,12 +336,12 @@ impl Io for OwnStack {
         self.stack.close(self.now, slot, how == Close::Reset);
     }
 
-    fn shut(&mut self, slot: Slot) {
-        self.stack.shut(self.now, slot);
+    fn shutdown_write(&mut self, slot: Slot) {
+        self.stack.shutdown_write(self.now, slot);
     }
 
-    fn urgent(&mut self, slot: Slot, byte: u8) {
-        self.stack.urgent(self.now, slot, byte);
+    fn send_urgent(&mut self, slot: Slot, byte: u8) {
+        self.stack.send_urgent(self.now, slot, byte);
     }
 
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {

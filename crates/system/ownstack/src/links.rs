@@ -37,13 +37,13 @@ impl Links {
     }
 
     /// Delivers packets that are due.
-    pub(crate) fn hand_over(&mut self, mut write: impl FnMut(Nanos, Direction, &[u8])) {
+    pub(crate) fn deliver_packets(&mut self, mut write: impl FnMut(Nanos, Direction, &[u8])) {
         let mut now = monotonic();
         match self {
-            Links::Common { share, .. } => share.hand_over(&mut now, monotonic, write),
+            Links::Common { share, .. } => share.deliver_packets(&mut now, monotonic, write),
             Links::Alone(lanes) => {
                 let done: Result<(), Infallible> =
-                    lanes.hand_over(&mut now, monotonic, |now, direction, packet| {
+                    lanes.deliver_packets(&mut now, monotonic, |now, direction, packet| {
                         write(now, direction, packet);
                         Ok(())
                     });
@@ -82,10 +82,10 @@ impl Links {
     }
 
     /// Records how long the worker slept, and how long it spun before due times.
-    pub(crate) fn rested(&mut self, slept: Nanos, spun: Nanos) {
+    pub(crate) fn record_rest(&mut self, slept: Nanos, spun: Nanos) {
         match self {
-            Links::Alone(lanes) => lanes.rested(slept, spun),
-            Links::Common { share, .. } => share.rested(slept, spun),
+            Links::Alone(lanes) => lanes.record_rest(slept, spun),
+            Links::Common { share, .. } => share.record_rest(slept, spun),
         }
     }
 
@@ -114,7 +114,7 @@ fn receive_alone(
             Ok(())
         }
         Err(error) => {
-            lanes.give_back(number);
+            lanes.release_unfilled(number);
             Err(error)
         }
     }

@@ -82,13 +82,13 @@ impl TunQueue {
     }
 
     /// Returns whether packets are read one by one despite a ring.
-    fn rests(&self) -> bool {
+    fn reads_singly(&self) -> bool {
         self.lengths.are_long() || self.crowds.is_some_and(|crowds| !crowds.are_many())
     }
 
     /// Returns the ring, unless it pauses.
     fn working_ring(&mut self) -> Option<&mut PacketRing> {
-        let rests = self.rests();
+        let rests = self.reads_singly();
         self.ring.as_deref_mut().filter(|_| !rests)
     }
 }
@@ -96,7 +96,7 @@ impl TunQueue {
 impl PacketPort {
     /// Uses one system call per packet.
     pub(crate) fn by_calls(queue: OwnedFd) -> PacketPort {
-        PacketPort::of(PortSource::Tun(TunQueue::new(queue, None)))
+        PacketPort::new(PortSource::Tun(TunQueue::new(queue, None)))
     }
 
     /// Creates a port that sends packets in batches, by io_uring, for the calling thread only;
@@ -108,23 +108,23 @@ impl PacketPort {
         let ring = Some(Box::new(PacketRing::open(&queue)?));
         let crowds = (!always).then(Crowds::default);
         let tun = TunQueue { crowds, ..TunQueue::new(queue, ring) };
-        Ok(PacketPort::of(PortSource::Tun(tun)))
+        Ok(PacketPort::new(PortSource::Tun(tun)))
     }
 
     /// Creates a port for packets through AF_XDP.
     pub(crate) fn by_xdp(mut link: LentLink) -> PacketPort {
         // earlier losses do not belong to this run
         link.link().losses();
-        PacketPort::of(PortSource::Xdp(link))
+        PacketPort::new(PortSource::Xdp(link))
     }
 
-    fn of(source: PortSource) -> PacketPort {
+    fn new(source: PortSource) -> PacketPort {
         PacketPort { source, refused: 0, batched: 0 }
     }
 
     /// Returns whether [`PacketPort::exchange`] also waits, in the same system call.
     pub(crate) fn has_batches(&self) -> bool {
-        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some() && !tun.rests())
+        matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some() && !tun.reads_singly())
     }
 
     /// Returns whether a TUN device was deleted, as far as noticed.

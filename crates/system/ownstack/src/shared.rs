@@ -86,7 +86,7 @@ impl std::error::Error for NetworkTrouble {}
 
 impl Handover {
     /// Returns the capabilities of TUN devices here.
-    fn of(ask: &NetworkRequest) -> Handover {
+    fn new(ask: &NetworkRequest) -> Handover {
         // on a link each packet has its own times
         if ask.batches == BatchUse::Never || ask.paths.is_some() {
             return Handover::Calls;
@@ -188,7 +188,8 @@ impl OwnNetwork {
             let trouble = PathTrouble::TooManyClients { clients, workers: ask.workers, room };
             return Err(NetworkTrouble::Path(trouble));
         }
-        let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
+        let dealt =
+            ask.paths.as_ref().map(|paths| paths.population.assign_kinds(clients, Seed(ask.seed)));
         let dealt = dealt.unwrap_or_default();
         let reported = Mutex::default();
         let common = Mutex::default();
@@ -222,7 +223,7 @@ impl OwnNetwork {
     }
 
     /// Returns the requirements of the network.
-    pub fn ask(&self) -> &NetworkRequest {
+    pub fn request(&self) -> &NetworkRequest {
         &self.ask
     }
 
@@ -261,7 +262,7 @@ impl OwnNetwork {
     }
 
     /// Returns the index of the population kind of each client; empty without paths.
-    pub fn dealt(&self) -> &[u32] {
+    pub fn client_kinds(&self) -> &[u32] {
         &self.dealt
     }
 
@@ -296,7 +297,7 @@ impl OwnNetwork {
             }
             _ => self.port(id)?,
         };
-        self.over(port, id, seed, spin)
+        self.open_stack(port, id, seed, spin)
     }
 
     /// Returns the connections of the first worker for single calls, on any thread; that worker
@@ -305,7 +306,7 @@ impl OwnNetwork {
     /// # Errors
     /// Fails like [`OwnNetwork::worker`].
     pub fn caller(self: &Arc<Self>, seed: u64) -> io::Result<OwnStack> {
-        self.over(self.port(0)?, 0, seed, Nanos::ZERO)
+        self.open_stack(self.port(0)?, 0, seed, Nanos::ZERO)
     }
 
     /// Returns the packets of worker `id`, without batches. The device or link is kept for the next
@@ -320,7 +321,7 @@ impl OwnNetwork {
         }
     }
 
-    fn over(
+    fn open_stack(
         self: &Arc<Self>,
         port: PacketPort,
         id: u32,
@@ -424,7 +425,7 @@ impl Ground {
                 let real = ask.paths.is_some();
                 let kind = if real { PacketKind::Real } else { PacketKind::Virtio };
                 let devices = PacketDevice::open(ask.workers.max(1), kind, ask.prefix);
-                (Devices::Tun(devices.map_err(NetworkTrouble::Path)?), Handover::of(ask))
+                (Devices::Tun(devices.map_err(NetworkTrouble::Path)?), Handover::new(ask))
             }
         };
         let begun = (0..ask.workers.max(1)).map(|_| AtomicU64::new(0)).collect();
@@ -442,7 +443,7 @@ impl Ground {
 
     /// Returns whether a network can use these devices: same kind and addresses, and a part for
     /// each worker. Paths, clients, TCP settings and seed may differ.
-    pub fn suits(&self, ask: &NetworkRequest) -> bool {
+    pub fn can_serve(&self, ask: &NetworkRequest) -> bool {
         let existing = &self.ask;
         existing.prefix == ask.prefix
             && existing.batches == ask.batches

@@ -125,7 +125,7 @@ impl PacketRing {
 
     /// Sends packets. All are passed to the device when this returns.
     pub(crate) fn send<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>) {
-        self.hand_over(packets, Await::No);
+        self.deliver_packets(packets, Await::No);
     }
 
     /// Sends packets, and sleeps until one has arrived, at most `span`; arrived packets can then be
@@ -140,7 +140,7 @@ impl PacketRing {
         } else {
             Await::Sleep(span.map(|span| Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))))
         };
-        self.hand_over(packets, look);
+        self.deliver_packets(packets, look);
     }
 
     /// Takes the received packets; returns how many there were and their total bytes.
@@ -181,12 +181,12 @@ impl PacketRing {
 
     /// Returns false if there is no room. `entry` writes a packet.
     fn push(&mut self, entry: &Entry) -> bool {
-        // SAFETY: it points to a packet that `hand_over` has borrowed until the kernel has read it,
-        // and uses no buffer
+        // SAFETY: it points to a packet that `deliver_packets` has borrowed until the kernel has
+        // read it, and uses no buffer
         unsafe { self.ring.push(entry.clone(), WRITE) }
     }
 
-    fn hand_over<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>, look: Await) {
+    fn deliver_packets<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>, look: Await) {
         for packet in packets {
             if self.ring.is_broken() {
                 self.refused += 1;

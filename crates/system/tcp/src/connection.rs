@@ -461,7 +461,7 @@ impl Tcb {
 
     /// Sends one byte marked as urgent (RFC 9293 section 3.8.5; the pointer points after the byte,
     /// as in all current stacks: RFC 6093).
-    pub(crate) fn urgent(&mut self, byte: u8, c: &mut Context<'_>) {
+    pub(crate) fn send_urgent(&mut self, byte: u8, c: &mut Context<'_>) {
         if matches!(self.state, TcpState::Established | TcpState::CloseWait)
             && !self.has(bit::FIN_DUE)
         {
@@ -547,7 +547,7 @@ impl Tcb {
     }
 
     /// Sends a FIN after the written data.
-    pub(crate) fn shut(&mut self, c: &mut Context<'_>) {
+    pub(crate) fn shutdown_write(&mut self, c: &mut Context<'_>) {
         if self.has(bit::FIN_DUE) {
             return;
         }
@@ -576,7 +576,7 @@ impl Tcb {
                 // keep-alive probes stop without an owner
                 cold.watch_at = Nanos::NEVER;
             }
-            self.shut(c);
+            self.shutdown_write(c);
             if self.state == TcpState::FinWait2 {
                 let until = c.now + c.settings.fin_wait;
                 self.warm(c).watch_at = until;

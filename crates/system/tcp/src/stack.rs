@@ -164,7 +164,7 @@ struct AnswersLeft {
 }
 
 impl AnswersLeft {
-    fn of(second: u64) -> AnswersLeft {
+    fn new(second: u64) -> AnswersLeft {
         AnswersLeft { second, challenges: ANSWERS_A_SECOND, strangers: ANSWERS_A_SECOND }
     }
 }
@@ -212,7 +212,7 @@ struct TableKey([u32; 2]);
 const _: () = assert!(size_of::<(TableKey, u32)>() == 12);
 
 impl TableKey {
-    fn of(end: End) -> TableKey {
+    fn new(end: End) -> TableKey {
         TableKey([low_bits(end.address), u32::from(end.port)])
     }
 }
@@ -293,7 +293,7 @@ impl TcpStack {
             out: Outbox::new(checksums),
             spare: Vec::new(),
             counts: StackFacts::default(),
-            answers: AnswersLeft::of(0),
+            answers: AnswersLeft::new(0),
             cursor: draw.below(sources.tuples().max(1)),
             stamp_offset: draw.next_u64() as u32,
         }
@@ -354,7 +354,7 @@ impl TcpStack {
             self.slots.resize(slot as usize + 1, UNUSED);
         }
         self.slots[slot as usize] = index;
-        self.table.insert(TableKey::of(end), index);
+        self.table.insert(TableKey::new(end), index);
         self.schedule(index);
         Ok(())
     }
@@ -394,7 +394,7 @@ impl TcpStack {
             }
             let rests = self.resting.get(&key(end));
             let rested = rests.is_none_or(|rest| rest.stamps && now - rest.since >= REUSE_AFTER);
-            if rested && !self.table.contains_key(&TableKey::of(end)) {
+            if rested && !self.table.contains_key(&TableKey::new(end)) {
                 return Some(end);
             }
         }
@@ -448,7 +448,7 @@ impl TcpStack {
     fn refill(&mut self, now: Nanos) {
         let second = now.0 / 1_000_000_000;
         if self.answers.second != second {
-            self.answers = AnswersLeft::of(second);
+            self.answers = AnswersLeft::new(second);
         }
     }
 
@@ -472,7 +472,7 @@ impl TcpStack {
         connection.state = TcpState::Done;
         connection.release(&mut self.spare);
         self.rows[index as usize].scheduled = Nanos::NEVER;
-        self.table.remove(&TableKey::of(end));
+        self.table.remove(&TableKey::new(end));
         self.free.push(index);
         if let Some(rest) = rest {
             self.rest(end, rest);
@@ -620,15 +620,15 @@ impl TcpStack {
     }
 
     /// Closes our side; received data can still be read.
-    pub fn shut(&mut self, now: Nanos, slot: u32) {
+    pub fn shutdown_write(&mut self, now: Nanos, slot: u32) {
         if let Some(index) = self.row(slot) {
-            self.with(now, index, |connection, c| connection.shut(c));
+            self.with(now, index, |connection, c| connection.shutdown_write(c));
         }
     }
 
-    pub fn urgent(&mut self, now: Nanos, slot: u32, byte: u8) {
+    pub fn send_urgent(&mut self, now: Nanos, slot: u32, byte: u8) {
         if let Some(index) = self.row(slot) {
-            self.with(now, index, |connection, c| connection.urgent(byte, c));
+            self.with(now, index, |connection, c| connection.send_urgent(byte, c));
         }
     }
 
@@ -676,6 +676,7 @@ impl TcpStack {
         }
     }
 
+    /// Processes a received packet.
     /// `stays_at`: offset of the packet in the memory in which it stays.
     fn take_in(&mut self, now: Nanos, packet: &[u8], checked: bool, stays_at: Option<usize>) {
         match read(packet, checked) {
@@ -714,7 +715,7 @@ impl TcpStack {
         if !self.owns(ours.from.address) {
             return None;
         }
-        let index = *self.table.get(&TableKey::of(ours.from))?;
+        let index = *self.table.get(&TableKey::new(ours.from))?;
         let connection = &self.rows[index as usize].connection;
         let under_way = match &connection.cold {
             Some(cold) => not_after(connection.snd_una, seq) && before(seq, cold.snd_max),
@@ -736,7 +737,7 @@ impl TcpStack {
             return;
         }
         self.refill(now);
-        match self.table.get(&TableKey::of(flow.to)).copied() {
+        match self.table.get(&TableKey::new(flow.to)).copied() {
             Some(index) if self.is_peer(index, flow.from) => {
                 let (reported, lent) = self.with(now, index, |connection, c| {
                     c.stays_at = stays_at;

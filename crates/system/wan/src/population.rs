@@ -32,7 +32,7 @@ pub struct PopulationPart {
 
 impl Population {
     /// Returns all clients on the same path.
-    pub fn of(path: PathSpec) -> Population {
+    pub fn new(path: PathSpec) -> Population {
         let (text, name) = (path.text.clone(), path.text.clone());
         Population { text, parts: vec![PopulationPart { name, path, share: 1.0 }] }
     }
@@ -106,7 +106,7 @@ impl Population {
 
     /// Returns the kind of each client: the numbers of [`Population::counts`], distributed by the
     /// seed.
-    pub fn deal(&self, clients: u32, seed: Seed) -> Vec<u32> {
+    pub fn assign_kinds(&self, clients: u32, seed: Seed) -> Vec<u32> {
         let counts = self.counts(clients);
         let mut dealt: Vec<u32> = (0..)
             .zip(&counts)
@@ -162,13 +162,13 @@ mod tests {
     #[test]
     fn clients_are_dealt_by_share_and_seed() {
         let people = parse("dsl:60%, 3g:30%, satellite:10%").expect("a population");
-        let dealt = people.deal(20, Seed(1));
+        let dealt = people.assign_kinds(20, Seed(1));
         let count = |row| dealt.iter().filter(|one| **one == row).count();
         assert_eq!([count(0), count(1), count(2)], [12, 6, 2]);
-        assert_eq!(dealt, people.deal(20, Seed(1)));
-        assert_ne!(dealt, people.deal(20, Seed(2)));
-        assert_eq!(people.deal(1, Seed(1)).len(), 1);
-        assert_eq!(people.deal(0, Seed(1)), [0; 0]);
+        assert_eq!(dealt, people.assign_kinds(20, Seed(1)));
+        assert_ne!(dealt, people.assign_kinds(20, Seed(2)));
+        assert_eq!(people.assign_kinds(1, Seed(1)).len(), 1);
+        assert_eq!(people.assign_kinds(0, Seed(1)), [0; 0]);
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl PathSpec {
     /// Returns how much longer than on a direct link the connection setup may take because of the
     /// path: round trips, and, if packets can be lost, the times of SYN retransmissions (1, 3, 7
     /// and 15 s at the latest; RFC 6298 section 5.7), with all outages in between.
-    pub fn patience(&self) -> Nanos {
+    pub fn setup_allowance(&self) -> Nanos {
         let mut patience = self.rtt() * 2 + (self.up.delay.jitter + self.down.delay.jitter) * 4;
         for link in [&self.up, &self.down] {
             let is_limited = !matches!(link.carrier, Carrier::Unlimited);
@@ -395,7 +395,7 @@ impl LinkDraft {
             "order" => {
                 link.keeps_order = named(value, &[("keep", true), ("free", false)])?;
             }
-            "reorder" => link.ahead = Some(ahead(value)?),
+            "reorder" => link.ahead = Some(parse_ahead(value)?),
             "quantum" => link.quantum = parse_duration(value).map_err(text)?,
             "loss" => link.loss = loss(value)?,
             "burst" => self.burst = Some(burst(value)?),
@@ -553,7 +553,7 @@ fn in_bursts(loss: &Loss, length: f64) -> Result<Loss, String> {
 }
 
 /// Parses `25%` or `25%:5`: the fraction, and for every how many packets.
-fn ahead(value: &str) -> Result<Ahead, String> {
+fn parse_ahead(value: &str) -> Result<Ahead, String> {
     let (of, every) = value.split_once(':').unwrap_or((value, "1"));
     Ok(Ahead { share: share(of)?, every: whole(every, 1_000_000)?.max(1) as u32 })
 }

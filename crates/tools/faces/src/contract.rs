@@ -331,7 +331,7 @@ pub struct Date {
 /// A tool while its plan is run.
 pub trait Face: std::fmt::Debug {
     /// Sets the calendar time of the run's clock; called before the run begins.
-    fn dated(&mut self, _date: &Date) {}
+    fn set_date(&mut self, _date: &Date) {}
 
     /// Returns the adjusted plan and the data that the face needs, after the protocol of
     /// [`plan::HttpVersion::Auto`] was resolved to the server's choice by ALPN, if any; `plan` uses

@@ -83,7 +83,7 @@ impl Tool {
 
     /// Returns the tool of this name: the name of a command, or the file name that the program was
     /// started under.
-    pub fn named(name: &str) -> Option<Tool> {
+    pub fn from_name(name: &str) -> Option<Tool> {
         Tool::ALL.iter().copied().find(|tool| tool.name() == name)
     }
 

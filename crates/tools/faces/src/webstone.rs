@@ -59,7 +59,7 @@ impl Collected {
         }
     }
 
-    fn of(run: &RunRecord) -> Collected {
+    fn new(run: &RunRecord) -> Collected {
         let response = run.hist(RunHist::Succeeded).summary();
         Collected {
             clients: clients(run),
@@ -89,7 +89,7 @@ impl Benchmark {
         self.admit(run.plan.plan())?;
         let mut text = String::new();
         match self {
-            Benchmark::Webstone => webstone(&mut text, &Collected::of(run)),
+            Benchmark::Webstone => webstone(&mut text, &Collected::new(run)),
             Benchmark::Webbench => {
                 putln!(text, "{WEBBENCH}");
                 webbench(&mut text, run);
@@ -112,7 +112,7 @@ impl Benchmark {
             self.admit(step.run.plan.plan())?;
             match self {
                 Benchmark::Webstone => {
-                    webstone(&mut text, &Collected::of(&step.run));
+                    webstone(&mut text, &Collected::new(&step.run));
                     text.push('\n');
                 }
                 Benchmark::Webbench => webbench(&mut text, &step.run),

@@ -141,7 +141,7 @@ impl Desk {
         let table = SlotTable::new(&vec![1.0; count]);
         let ids: Vec<String> = self.machine.agent_entries().keys().cloned().collect();
         let slots = ids.into_iter().zip(table.slots.into_iter().map(|slots| vec![slots]));
-        let start = net::reactor::monotonic() + self.machine.lead();
+        let start = net::reactor::monotonic() + self.machine.start_lead_time();
         self.machine.arm(slots.collect(), table.of, start);
         while net::reactor::monotonic() < start + Nanos::SECOND {
             self.turn();
@@ -214,7 +214,7 @@ impl Desk {
                     if let ToAgent::Clock { returned, .. } = &mut payload.content {
                         *returned = net::reactor::monotonic().0;
                     }
-                    (self.subjects.to(&agent), message::write(&payload))
+                    (self.subjects.agent_subject(&agent), message::write(&payload))
                 }
             };
             self.link.sender().send(subject, bytes);
@@ -271,7 +271,7 @@ fn agents(url: &str, dir: &str, from: usize, to: usize) -> Done {
     for row in from..to {
         let own = Credentials::read(&std::path::Path::new(dir).join(format!("{row}.creds")))?;
         let (id, seal_key) = (own.id(), SealKey::generate()?);
-        let listen = vec![subjects.command(), subjects.to(&id)];
+        let listen = vec![subjects.command(), subjects.agent_subject(&id)];
         let link = NatsLink::connect(&place, &own, listen, PATIENCE)?;
         let hello = Hello {
             protocol: PROTOCOL,
@@ -342,7 +342,7 @@ impl Thin {
             AgentAction::Take { .. } | AgentAction::Cease { .. } => {}
             AgentAction::Stop | AgentAction::Abandon => {
                 if self.next.take().is_some() {
-                    self.agent.over(Final::default(), net::reactor::monotonic());
+                    self.agent.report_end(Final::default(), net::reactor::monotonic());
                 }
             }
             AgentAction::Exit { .. } => self.gone = true,

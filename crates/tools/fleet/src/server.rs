@@ -78,9 +78,10 @@ pub fn configuration(
             format!("{:?}", whole.display().to_string())
         };
         write!(text, "tls {{\n  cert_file: {}\n  key_file: {}\n", path(&tls.cert), path(&tls.key))
-            .expect("memory takes it");
+            .expect("writing to a String cannot fail");
         if let Some(ca) = &tls.client_ca {
-            writeln!(text, "  ca_file: {}\n  verify: true", path(ca)).expect("memory takes it");
+            writeln!(text, "  ca_file: {}\n  verify: true", path(ca))
+                .expect("writing to a String cannot fail");
         }
         text.push_str("}\n");
     }
@@ -98,7 +99,7 @@ pub fn configuration(
             list(&publish),
             list(&subscribe)
         )
-        .expect("memory takes it");
+        .expect("writing to a String cannot fail");
     }
     text.push_str("  ] }\n}\n");
     Ok(text)
@@ -161,7 +162,7 @@ impl NatsServer {
     ///
     /// # Errors
     /// Fails if it does not start again.
-    pub fn revive(&mut self) -> Result<bool, FleetError> {
+    pub fn restart_if_exited(&mut self) -> Result<bool, FleetError> {
         if matches!(self.child.try_wait(), Ok(None)) {
             return Ok(false);
         }

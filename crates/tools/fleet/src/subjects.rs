@@ -20,7 +20,7 @@ impl Subjects {
     }
 
     /// Returns the subject from the manager to one agent.
-    pub fn to(&self, agent: &str) -> String {
+    pub fn agent_subject(&self, agent: &str) -> String {
         format!("{}.to.{agent}", self.prefix)
     }
 
@@ -60,11 +60,13 @@ impl Subjects {
     pub fn permitted(&self, role: Role, id: &str) -> (Vec<String>, Vec<String>) {
         match role {
             Role::Manager => (
-                vec![self.command(), self.to("*"), self.answer()],
+                vec![self.command(), self.agent_subject("*"), self.answer()],
                 vec![self.from("*"), self.rows("*"), self.target("*"), self.control()],
             ),
-            Role::Agent => (vec![self.from(id), self.rows(id)], vec![self.command(), self.to(id)]),
-            Role::Watch => (vec![self.target(id)], vec![self.command(), self.to(id)]),
+            Role::Agent => {
+                (vec![self.from(id), self.rows(id)], vec![self.command(), self.agent_subject(id)])
+            }
+            Role::Watch => (vec![self.target(id)], vec![self.command(), self.agent_subject(id)]),
             Role::Operator => (vec![self.control()], vec![self.answer()]),
         }
     }

@@ -55,8 +55,8 @@ fn an_agent_may_use_its_own_subjects_and_no_other() {
         subjects.from(&other),
         subjects.rows(&other),
         subjects.command(),
-        subjects.to(&other),
-        subjects.to(&own),
+        subjects.agent_subject(&other),
+        subjects.agent_subject(&own),
         subjects.control(),
         "$JS.API.STREAM.NAMES".into(),
         "$JS.API.STREAM.DELETE.x".into(),
@@ -68,13 +68,13 @@ fn an_agent_may_use_its_own_subjects_and_no_other() {
         ">".to_owned(),
         "ls.>".into(),
         "_INBOX.>".into(),
-        subjects.to(&other),
+        subjects.agent_subject(&other),
         subjects.from("*"),
         subjects.rows("*"),
         "$JS.ACK.>".into(),
         "$SYS.>".into(),
     ];
-    let mut wanted = vec![subjects.command(), subjects.to(&own)];
+    let mut wanted = vec![subjects.command(), subjects.agent_subject(&own)];
     wanted.extend(denied_to_subscribe.iter().cloned());
     let agent = link(&scene, &scene.agent, wanted);
     for subject in &denied_to_publish {
@@ -89,7 +89,7 @@ fn an_agent_may_use_its_own_subjects_and_no_other() {
         }
     }
     assert_eq!(came, [subjects.from(&own), subjects.rows(&own)]);
-    manager.sender().send(subjects.to(&own), MARK.into());
+    manager.sender().send(subjects.agent_subject(&own), MARK.into());
     let refused = refusals(&agent);
     let count = |what: &str| refused.iter().filter(|why| why.contains(what)).count();
     assert_eq!(count("publish"), denied_to_publish.len(), "{refused:#?}");
@@ -106,7 +106,8 @@ fn a_watch_may_publish_only_the_target() {
     let scene = Scene { server, agent: make(Role::Agent), other: make(Role::Agent), manager };
     let (subjects, id) = (Subjects::new("blue"), own.id());
     let manager = link(&scene, &scene.manager, subjects.permitted(Role::Manager, "").1);
-    let watch = link(&scene, &own, vec![subjects.to(&id), subjects.rows("*"), ">".into()]);
+    let watch =
+        link(&scene, &own, vec![subjects.agent_subject(&id), subjects.rows("*"), ">".into()]);
     let denied = [subjects.from(&id), subjects.rows(&id), subjects.command(), subjects.control()];
     for subject in &denied {
         watch.sender().send(subject.clone(), b"x".to_vec());
@@ -118,7 +119,7 @@ fn a_watch_may_publish_only_the_target() {
         }
     };
     assert_eq!(came, subjects.target(&id));
-    manager.sender().send(subjects.to(&id), MARK.into());
+    manager.sender().send(subjects.agent_subject(&id), MARK.into());
     let refused = refusals(&watch);
     let count = |what: &str| refused.iter().filter(|why| why.contains(what)).count();
     assert_eq!((count("publish"), count("subscription")), (denied.len(), 2), "{refused:#?}");
@@ -138,16 +139,16 @@ fn a_server_that_died_restarts_on_its_port_and_links_find_it() {
     let mut scene = scene();
     let subjects = Subjects::new("blue");
     let own = scene.agent.id();
-    let agent = link(&scene, &scene.agent, vec![subjects.to(&own)]);
+    let agent = link(&scene, &scene.agent, vec![subjects.agent_subject(&own)]);
     let manager = link(&scene, &scene.manager, Vec::new());
     let port = scene.server.port;
-    assert!(!scene.server.revive().unwrap(), "it lives");
+    assert!(!scene.server.restart_if_exited().unwrap(), "it lives");
     scene.server.end();
-    assert!(scene.server.revive().unwrap());
+    assert!(scene.server.restart_if_exited().unwrap());
     assert_eq!(scene.server.port, port);
     // both have reconnected when a message arrives; one sent into the gap is lost
     for _ in 0..100 {
-        manager.sender().send(subjects.to(&own), MARK.into());
+        manager.sender().send(subjects.agent_subject(&own), MARK.into());
         if let Ok(Incoming::Message { bytes, .. }) =
             agent.inbox.recv_timeout(Duration::from_millis(100))
         {

@@ -14,7 +14,7 @@ use plan::Plan;
 use record::run::PathRecord;
 use report::RunReport;
 use sample::CallRecord;
-use session::console::say;
+use session::console::print_message;
 use session::exit::{Code, Failure};
 use session::{
     Calibration, Lease, MachinePart, Observers, RunLoad, Session, Takeovers, Watcher, rate_peak,
@@ -89,7 +89,7 @@ pub fn agent(task: &AgentTask) -> Result<Code, Failure> {
     let hello = hello(task, &seal_key);
     let subjects = Subjects::new(&credentials.fleet);
     let id = credentials.id();
-    let listen = vec![subjects.command(), subjects.to(&id)];
+    let listen = vec![subjects.command(), subjects.agent_subject(&id)];
     let patience = Duration::from_secs_f64(task.wait.as_secs_f64());
     let link = NatsLink::connect(&task.endpoint, &credentials, listen, patience).map_err(usage)?;
     let (give, words) = channel();
@@ -157,7 +157,7 @@ impl AgentPost {
         loop {
             match self.link.inbox.recv_timeout(TURN) {
                 Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, &bytes, at),
-                Ok(Incoming::Refused(why)) => say(&format!("the server refuses: {why}")),
+                Ok(Incoming::Refused(why)) => print_message(&format!("the server refuses: {why}")),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::usage("the network's thread ended; this is a bug"));
@@ -174,16 +174,16 @@ impl AgentPost {
                     return Ok(code);
                 }
             }
-            if signals::caught() > 0 {
+            if signals::received_signal() > 0 {
                 self.orders.order.store(2, Ordering::Relaxed);
                 let leaving = self.machine.leave("ended by a signal");
-                self.say(&leaving);
+                self.send(&leaving);
                 return Ok(Code::Interrupted);
             }
         }
     }
 
-    fn say(&self, content: &Stamped<FromAgent>) {
+    fn send(&self, content: &Stamped<FromAgent>) {
         self.link.sender().send(self.subjects.from(&self.id), message::write(content));
     }
 
@@ -191,12 +191,12 @@ impl AgentPost {
         if subject == self.subjects.command() {
             match message::read(bytes) {
                 Ok(command) => self.machine.commanded(&command, at),
-                Err(why) => say(&why),
+                Err(why) => print_message(&why),
             }
         } else {
             match message::read(bytes) {
                 Ok(content) => self.machine.receive(content, at),
-                Err(why) => say(&why),
+                Err(why) => print_message(&why),
             }
         }
     }
@@ -220,14 +220,14 @@ impl AgentPost {
             Word::Row(row) => self.machine.row(row),
             Word::Over(report) => {
                 self.dead_man |= report.ending == PartEnding::DeadMan;
-                self.machine.over(*report, net::reactor::monotonic());
+                self.machine.report_end(*report, net::reactor::monotonic());
             }
         }
     }
 
     fn act(&mut self, action: AgentAction) -> Result<Option<Code>, Failure> {
         match action {
-            AgentAction::Say(content) => self.say(&content),
+            AgentAction::Say(content) => self.send(&content),
             AgentAction::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
             AgentAction::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
             AgentAction::Take { parts, from } => self.orders.takeovers.give(parts, from),
@@ -238,7 +238,7 @@ impl AgentPost {
             AgentAction::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
             AgentAction::Abandon => self.orders.order.store(2, Ordering::Relaxed),
             AgentAction::Exit { done, why } => {
-                say(&why);
+                print_message(&why);
                 let code = if done && !self.dead_man { Code::Done } else { Code::Missed };
                 return Ok(Some(code));
             }
@@ -271,7 +271,7 @@ impl AgentPost {
         ready.session.take_part(MachinePart { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
         let body = move || {
-            let report = guarded(|| carry_out(step, &ready, &give, &orders));
+            let report = guarded(|| run_part_of_plan(step, &ready, &give, &orders));
             give.send(Word::Over(Box::new(report))).ok();
         };
         let thread = std::thread::Builder::new().name("run".into()).spawn(body);
@@ -357,13 +357,13 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
     if let Some(why) = refusal(&plan) {
         return Err(why.into());
     }
-    consent.check(&plan, &plan_bundle.met()?)?;
+    consent.check(&plan, &plan_bundle.redirected_hosts()?)?;
     let session = plan_bundle.open(&plan).map_err(|error| format!("{error:#}"))?;
     Ok(Box::new(ReadyPlan { session, hash: own }))
 }
 
 /// Runs the agent's part of the plan, with the same code as on a single machine.
-fn carry_out(
+fn run_part_of_plan(
     step: (u64, u64),
     ready: &ReadyPlan,
     give: &Sender<Word>,
@@ -410,7 +410,7 @@ fn failed(why: String) -> Final {
 fn own_words(measured: &RunReport) -> Final {
     let total = &measured.measurement.total;
     let response = total.response();
-    let path = measured.path.as_ref().map(PathRecord::of);
+    let path = measured.path.as_ref().map(PathRecord::new);
     let cause = |cause: &stats::Cause| FinalCause {
         id: cause.id.id().to_owned(),
         text: cause.text.clone(),

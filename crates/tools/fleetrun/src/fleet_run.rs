@@ -15,7 +15,7 @@ use plan::Plan;
 use record::run::{Driver, PathRecord};
 use report::RunReport;
 use sample::{AgentFacts, BudgetFacts, FleetFacts, PathFacts, RefusedFacts};
-use session::console::say;
+use session::console::print_message;
 use session::exit::NotBegun;
 use session::{Circumstances, Fleet, FleetTask, Watcher, signals, sut, units_of_work, wall_clock};
 use sha2::{Digest, Sha256};
@@ -214,7 +214,7 @@ fn dismiss(wire: &Wire, agent: &str, name: &str, why: &str) -> Result<()> {
     wire.dismiss(agent);
     match wire.agent_entries().len() {
         0 => bail!("{name} is lost before the start: {why}; no agent is left"),
-        left => say(&format!("{name} is left out: {why}; the load is shared by {left}")),
+        left => print_message(&format!("{name} is left out: {why}; the load is shared by {left}")),
     }
     Ok(())
 }
@@ -276,12 +276,15 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let owned: BTreeSet<u32> = slots.into_values().flatten().flatten().collect();
     let gone: Vec<u32> = (0..of).filter(|slot| !owned.contains(slot)).collect();
     if !gone.is_empty() {
-        say(&format!("{} of the load's {of} parts are lost: no agent holds them", gone.len()));
+        print_message(&format!(
+            "{} of the load's {of} parts are lost: no agent holds them",
+            gone.len()
+        ));
         parts.insert(GONE.to_owned(), vec![Share::of_slots(&gone, of)?]);
     }
     let start = now - Nanos(since);
     wire.adopt(step, start);
-    say(&format!(
+    print_message(&format!(
         "step {} of {} agents is taken over, {} after its start",
         step.1,
         held.len(),
@@ -298,7 +301,7 @@ fn distribute_plan(
     tokens: &TokenCounts,
 ) -> Result<()> {
     let usual = if task.plan.token.per_user { 0 } else { task.plan.token_count() };
-    let mut plan_bundle = PlanBundle::of(task.plan, task.endpoints, task.captured);
+    let mut plan_bundle = PlanBundle::new(task.plan, task.endpoints, task.captured);
     let mut sealed = BTreeMap::new();
     // agents with the same number of tokens receive the same bytes
     let mut written: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
@@ -324,7 +327,7 @@ fn distribute_plan(
             }
             _ => {}
         }
-        if signals::caught() > 0 {
+        if signals::received_signal() > 0 {
             bail!("interrupted before the start");
         }
         if net::reactor::monotonic() > until {
@@ -387,7 +390,7 @@ impl Division {
 /// Sets the first instant; when all agents know it and their parts, they are started.
 fn arm(wire: &mut Wire, division: Division) -> Result<(Nanos, AgentShares)> {
     let Division { slots, of, shares } = division;
-    let start = net::reactor::monotonic() + wire.lead();
+    let start = net::reactor::monotonic() + wire.start_lead_time();
     wire.arm(slots, of, start);
     loop {
         match wire.event(POLL_INTERVAL) {

@@ -129,7 +129,7 @@ impl Ledger {
     }
 
     /// Returns the instant after which the agent owes nothing.
-    pub(crate) fn owes_nothing_after(&self) -> Nanos {
+    pub(crate) fn owed_until(&self) -> Nanos {
         self.parts.iter().map(|part| part.until).max().unwrap_or(Nanos::NEVER)
     }
 
@@ -140,7 +140,7 @@ impl Ledger {
 
     /// Returns whether other agents continue all of its load.
     pub(crate) fn is_taken_over(&self) -> bool {
-        self.owes_nothing_after() < Nanos::NEVER
+        self.owed_until() < Nanos::NEVER
     }
 
     /// Returns each worker's share of the load at the start.
@@ -161,7 +161,7 @@ impl Ledger {
 
     /// Gives the part that the agent has had since `from` to another agent, from the instant `at`
     /// on.
-    pub(crate) fn give(&mut self, share: Share, from: Nanos, at: Nanos, offer: u64) {
+    pub(crate) fn transfer(&mut self, share: Share, from: Nanos, at: Nanos, offer: u64) {
         self.parts.push(OwedPart { share, from, until: at, offer: Some(offer) });
     }
 
@@ -183,7 +183,7 @@ impl Ledger {
     }
 
     /// Restores an agent that is back: the counts that replaced its rows are removed.
-    pub(crate) fn revive(&mut self) -> LostCounts {
+    pub(crate) fn restore_agent(&mut self) -> LostCounts {
         self.state = LedgerState::Live;
         self.lost_at = None;
         "done".clone_into(&mut self.ending);

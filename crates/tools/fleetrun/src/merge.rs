@@ -11,7 +11,7 @@ use fleet::protocol::manager::FleetEvent;
 use fleet::protocol::message::{Hello, PartEnding};
 use fleet::protocol::row;
 use sample::{AgentNow, AgentState};
-use session::console::say;
+use session::console::print_message;
 use session::{Watcher, signals};
 use stats::{Measurement, Snapshot};
 use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ impl Merge {
             ledgers: parts.values().map(ledger).collect(),
             shown: Vec::new(),
             moves: Vec::new(),
-            owed: Owed::of(&setup),
+            owed: Owed::new(&setup),
             on_loss,
             spare: Box::default(),
             stopped: Order::Go,
@@ -118,12 +118,12 @@ impl Merge {
     fn process(&mut self, wire: &mut Wire, event: FleetEvent, observer: &mut dyn Watcher) {
         match event {
             FleetEvent::Row(agent, bytes) => self.row(wire, &agent, &bytes, observer),
-            FleetEvent::Over(agent) => self.over(wire, &agent, observer),
+            FleetEvent::Over(agent) => self.handle_end(wire, &agent, observer),
             FleetEvent::Lost(agent, why) | FleetEvent::StoodDown(agent, why) => {
-                self.lose(wire, &agent, why);
+                self.lose_agent(wire, &agent, why);
             }
-            FleetEvent::Back(agent) => self.back(wire, &agent),
-            FleetEvent::Taken { number, refused, .. } => self.taken(wire, number, refused),
+            FleetEvent::Back(agent) => self.agent_returned(wire, &agent),
+            FleetEvent::Taken { number, refused, .. } => self.record_reply(wire, number, refused),
             _ => {}
         }
     }
@@ -152,14 +152,14 @@ impl Merge {
         let agent = self.names[row].clone();
         // the agent is notified that it counts as lost, and stops
         wire.relieve(&agent);
-        self.lose(wire, &agent, why);
+        self.lose_agent(wire, &agent, why);
         self.ledgers[row].abandoned = true;
     }
 
     /// Returns the finished run.
     pub(crate) fn finish(self) -> Measurement {
         let cut_short = self.stopped != Order::Go && !self.collector.is_over();
-        self.collector.finish(signals::caught() > 0 || cut_short)
+        self.collector.finish(signals::received_signal() > 0 || cut_short)
     }
 
     /// Returns the length of the measured phase by the plan, in seconds; infinite where a count
@@ -192,7 +192,7 @@ impl Merge {
 
     fn send_order(&mut self, wire: &mut Wire, observer: &dyn Watcher) {
         let wish = observer.order();
-        let abandon = signals::caught() > 0 || wish == Order::Abandon;
+        let abandon = signals::received_signal() > 0 || wish == Order::Abandon;
         let stop = self.collector.is_over() || wish == Order::Stop;
         if abandon && self.stopped != Order::Abandon {
             self.stop(wire, Order::Abandon);
@@ -207,7 +207,7 @@ impl Merge {
         wire.stop(order == Order::Abandon);
     }
 
-    fn lose(&mut self, wire: &mut Wire, agent: &str, why: String) {
+    fn lose_agent(&mut self, wire: &mut Wire, agent: &str, why: String) {
         let Some(row) = self.row_of(agent) else { return };
         let ledger = &mut self.ledgers[row];
         if ledger.state != LedgerState::Live {
@@ -215,7 +215,7 @@ impl Merge {
         }
         ledger.state = LedgerState::Lost;
         ledger.lost_at = Some(ledger.own_edge);
-        say(&format!("{} is lost: {why}", wire.name(agent)));
+        print_message(&format!("{} is lost: {why}", wire.name(agent)));
         ledger.ending = why;
         if self.on_loss == OnLoss::Stop && self.stopped == Order::Go {
             self.stop(wire, Order::Stop);
@@ -223,19 +223,19 @@ impl Merge {
         self.redistribute(wire, row);
     }
 
-    fn back(&mut self, wire: &mut Wire, agent: &str) {
+    fn agent_returned(&mut self, wire: &mut Wire, agent: &str) {
         let Some(row) = self.row_of(agent) else { return };
         let ledger = &self.ledgers[row];
         if ledger.state == LedgerState::Live || ledger.abandoned {
             return;
         }
-        let (measured, warm_up) = self.ledgers[row].revive();
+        let (measured, warm_up) = self.ledgers[row].restore_agent();
         self.collector.take_back(&measured, &warm_up);
-        say(&format!("{} is back", wire.name(agent)));
+        print_message(&format!("{} is back", wire.name(agent)));
     }
 
     /// Handles the last row of an agent. An agent that ended early owes the rest of its due calls.
-    fn over(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
+    fn handle_end(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
         let Some(row) = self.row_of(agent) else { return };
         if self.ledgers[row].abandoned {
             return;
@@ -257,7 +257,7 @@ impl Merge {
             (_, trouble) => format!("failed: {}", trouble.unwrap_or_default()),
         };
         ledger.state = LedgerState::Live;
-        self.lose(wire, agent, why);
+        self.lose_agent(wire, agent, why);
     }
 
     /// Charges a finished agent for a part that it took over: it still owes that part.
@@ -277,7 +277,7 @@ impl Merge {
             while self.ledgers[row].state == LedgerState::Lost {
                 let next = self.ledgers[row].edge + interval;
                 let closed = self.owed.is_none();
-                let cut = self.cut.min(self.ledgers[row].owes_nothing_after());
+                let cut = self.cut.min(self.ledgers[row].owed_until());
                 let last = closed || next >= cut;
                 let until = if last { cut.min(next) } else { next };
                 if !last && next > now || self.awaits(row, next) {
@@ -457,14 +457,14 @@ mod tests {
         (merge, Wire::disconnected(Manager::new(1, 2, START)))
     }
 
-    fn over(agent: &str) -> FleetEvent {
+    fn handle_end(agent: &str) -> FleetEvent {
         FleetEvent::Over(agent.to_owned())
     }
 
     #[test]
     fn an_agent_that_does_not_end_loses_its_own_part_alone() {
         let (mut merge, mut wire) = merge(Some(Nanos::from_secs(2)));
-        merge.process(&mut wire, over("A0"), &mut NoWatcher);
+        merge.process(&mut wire, handle_end("A0"), &mut NoWatcher);
         let late = START + Nanos::from_secs(2 + 1) + GRACE;
         merge.pass(&mut wire, START, late, &mut NoWatcher);
         assert_eq!(merge.ledgers[1].state, LedgerState::Live);
@@ -492,11 +492,11 @@ mod tests {
     fn an_agent_whose_rows_cannot_be_read_is_lost() {
         let (mut merge, mut wire) = merge(Some(Nanos::from_secs(2)));
         let garbled = FleetEvent::Row("A1".into(), vec![1, 2, 3]);
-        for event in [garbled.clone(), FleetEvent::Back("A1".into()), garbled, over("A1")] {
+        for event in [garbled.clone(), FleetEvent::Back("A1".into()), garbled, handle_end("A1")] {
             merge.process(&mut wire, event, &mut NoWatcher);
             assert_eq!(merge.ledgers[1].state, LedgerState::Lost);
         }
-        merge.process(&mut wire, over("A0"), &mut NoWatcher);
+        merge.process(&mut wire, handle_end("A0"), &mut NoWatcher);
         merge.pass(&mut wire, START, START + Nanos::from_secs(3), &mut NoWatcher);
         assert!(merge.ledgers.iter().all(|ledger| ledger.state == LedgerState::Over));
         assert_eq!(["A0", "A1"].map(|agent| merge.has_abandoned(agent)), [false, true]);

@@ -24,7 +24,7 @@ pub(crate) struct PlanBundle {
 
 impl PlanBundle {
     /// Builds the bundle from a plan that the manager prepared.
-    pub(crate) fn of(
+    pub(crate) fn new(
         plan: &Plan,
         endpoints: &[Endpoint],
         captured: &BTreeMap<String, String>,
@@ -69,7 +69,7 @@ impl PlanBundle {
     ///
     /// # Errors
     /// Fails for an invalid URL.
-    pub(crate) fn met(&self) -> Result<Vec<Url>, String> {
+    pub(crate) fn redirected_hosts(&self) -> Result<Vec<Url>, String> {
         let read = |key: &String| Url::parse(key).map_err(|error| format!("{key}: {error}"));
         self.met.iter().map(read).collect()
     }
@@ -87,9 +87,9 @@ impl PlanBundle {
                 *connections_max = None;
             }
         }
-        let met = self.met().map_err(anyhow::Error::msg)?;
+        let met = self.redirected_hosts().map_err(anyhow::Error::msg)?;
         // the part of the next step may be larger
-        let env = Arc::new(Env::varied([]));
+        let env = Arc::new(Env::for_variations([]));
         let mut session = Session::open_with(&part, &met, "", &env)?;
         session.replace_plan(plan.clone());
         session.receive(self.given)?;
@@ -108,7 +108,7 @@ mod tests {
         let plan = Plan::for_url(Url::parse("http://127.0.0.1:8080/a").unwrap());
         let captured = BTreeMap::from([("token".into(), "s3cret".into())]);
         let plan_bundle =
-            PlanBundle::read(&PlanBundle::of(&plan, &[], &captured).to_bytes()).unwrap();
+            PlanBundle::read(&PlanBundle::new(&plan, &[], &captured).to_bytes()).unwrap();
         assert_eq!(plan_bundle.plan().unwrap(), plan);
         assert_eq!(plan_bundle.met, Vec::<String>::new());
         let ready = plan_bundle.open(&plan).unwrap();

@@ -9,7 +9,7 @@ use fleet::protocol::watch::{FleetWatch, WatchAction};
 use fleet::{Credentials, Incoming, NatsEndpoint, NatsLink, Role, SealKey, Subjects};
 use host::sut::SutReading;
 use sample::SutSeries;
-use session::console::say;
+use session::console::print_message;
 use session::exit::{Code, Failure};
 use session::signals;
 use session::sut::{SutSource, SutTarget};
@@ -51,7 +51,7 @@ pub fn watch(task: &WatchTask) -> Result<Code, Failure> {
             task.creds.display()
         )));
     }
-    let (target, addresses) = wanted(task)?;
+    let (target, addresses) = requested_target(task)?;
     let (source, series) = SutSource::open(&target, &addresses).map_err(Failure::usage)?;
     let (subjects, id) = (Subjects::new(&credentials.fleet), credentials.id());
     let (_, listen) = subjects.permitted(Role::Watch, &id);
@@ -64,7 +64,7 @@ pub fn watch(task: &WatchTask) -> Result<Code, Failure> {
 }
 
 /// Returns the target of the options, with its listening address.
-fn wanted(task: &WatchTask) -> Result<(SutTarget, Vec<SocketAddr>), Failure> {
+fn requested_target(task: &WatchTask) -> Result<(SutTarget, Vec<SocketAddr>), Failure> {
     let addresses: Vec<SocketAddr> = task.listen.into_iter().collect();
     if let Some(url) = &task.exporter {
         return Ok((SutTarget::Exporter(url.clone()), addresses));
@@ -116,7 +116,7 @@ impl WatchPost {
             let due = self.following.as_ref().map_or(TURN, |step| step.next - now);
             match self.link.inbox.recv_timeout(Duration::from_nanos(due.min(TURN).0)) {
                 Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, &bytes, at),
-                Ok(Incoming::Refused(why)) => say(&format!("the server refuses: {why}")),
+                Ok(Incoming::Refused(why)) => print_message(&format!("the server refuses: {why}")),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::usage("the network's thread ended; this is a bug"));
@@ -133,7 +133,7 @@ impl WatchPost {
                 }
             }
             trouble.map_err(Failure::usage)?;
-            if signals::caught() > 0 {
+            if signals::received_signal() > 0 {
                 return Ok(Code::Interrupted);
             }
         }
@@ -146,13 +146,13 @@ impl WatchPost {
             message::read(bytes).map(|content| self.machine.receive(content, at))
         };
         if let Err(why) = handled {
-            say(&why);
+            print_message(&why);
         }
     }
 
     fn act(&mut self, action: WatchAction) -> Option<Code> {
         match action {
-            WatchAction::Say(content) => self.say(&content),
+            WatchAction::Say(content) => self.send(&content),
             WatchAction::Follow { from, .. } => match self.source.read() {
                 Ok(reading) => {
                     let now = net::reactor::monotonic();
@@ -163,14 +163,14 @@ impl WatchPost {
             },
             WatchAction::Rest => self.following = None,
             WatchAction::Exit { done, why } => {
-                say(&why);
+                print_message(&why);
                 return Some(if done { Code::Done } else { Code::Missed });
             }
         }
         None
     }
 
-    fn say(&self, content: &Stamped<FromWatch>) {
+    fn send(&self, content: &Stamped<FromWatch>) {
         self.link.sender().send(self.subjects.target(&self.id), message::write(content));
     }
 

@@ -7,7 +7,7 @@ use fleet::protocol::message::{self, Final, Hello, Holding, OperatorMessage, ToA
 use fleet::protocol::stamp::RefusedMessages;
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use sample::SutSeries;
-use session::console::say;
+use session::console::print_message;
 use session::signals;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -206,8 +206,8 @@ impl Wire {
     }
 
     /// Returns the minimum time between now and the start of a step.
-    pub(crate) fn lead(&self) -> Nanos {
-        self.with(|manager| manager.lead())
+    pub(crate) fn start_lead_time(&self) -> Nanos {
+        self.with(|manager| manager.start_lead_time())
     }
 
     /// Announces the start of the measured phase, so that the target's watcher uses the same
@@ -240,7 +240,7 @@ impl Wire {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.watched()) {
             self.event(TURN);
-            if signals::caught() > 0 {
+            if signals::received_signal() > 0 {
                 bail!("interrupted: no `fleet watch` had joined yet");
             }
             if net::reactor::monotonic() > until {
@@ -278,7 +278,7 @@ impl Wire {
         while !self.with(|manager| manager.complete()) {
             self.event(TURN);
             let there = self.with(|manager| manager.agent_entries().len());
-            if signals::caught() > 0 {
+            if signals::received_signal() > 0 {
                 bail!("interrupted: {there} of {wanted} agents had joined");
             }
             if net::reactor::monotonic() > until {
@@ -314,7 +314,7 @@ impl Wire {
             if complete || first < Nanos::NEVER && now > first + LOST_AFTER {
                 return Ok(());
             }
-            if signals::caught() > 0 {
+            if signals::received_signal() > 0 {
                 bail!("interrupted: {there} agents had answered");
             }
             if now > until {
@@ -365,7 +365,7 @@ fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
                 if let ToAgent::Clock { returned, .. } = &mut post.content {
                     *returned = net::reactor::monotonic().0;
                 }
-                sender.send(subjects.to(&agent), message::write(&post));
+                sender.send(subjects.agent_subject(&agent), message::write(&post));
             }
         }
     }
@@ -388,17 +388,17 @@ impl Desk {
     fn run(mut self, ended: &Receiver<()>) {
         loop {
             match self.link.inbox.recv_timeout(TURN) {
-                Ok(heard) => self.heard(heard),
+                Ok(heard) => self.note_incoming(heard),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             // after a delay all queued messages are read before an agent counts as silent
             for _ in 0..BATCH {
                 let Ok(heard) = self.link.inbox.try_recv() else { break };
-                self.heard(heard);
+                self.note_incoming(heard);
             }
             if self.down && net::reactor::monotonic() >= self.next_try {
-                self.revive();
+                self.restart_if_exited();
             }
             let mut manager = self.manager.lock().unwrap_or_else(PoisonError::into_inner);
             manager.tick(net::reactor::monotonic());
@@ -413,25 +413,25 @@ impl Desk {
         }
     }
 
-    fn heard(&mut self, heard: Incoming) {
+    fn note_incoming(&mut self, heard: Incoming) {
         match heard {
             Incoming::Message { subject, bytes, at } => self.message(&subject, bytes, at),
             // a killed server may take a while to exit: poll until it is back
             Incoming::Disconnected => self.down = true,
             Incoming::Connected => self.down = false,
-            Incoming::Refused(why) => say(&format!("the server refuses: {why}")),
+            Incoming::Refused(why) => print_message(&format!("the server refuses: {why}")),
             Incoming::TooSlow => {}
         }
     }
 
-    fn revive(&mut self) {
+    fn restart_if_exited(&mut self) {
         let Some(server) = &mut self.server else { return };
-        match server.revive() {
-            Ok(true) => say("nats-server had exited and was restarted"),
+        match server.restart_if_exited() {
+            Ok(true) => print_message("nats-server had exited and was restarted"),
             Ok(false) => {}
             Err(error) => {
                 self.next_try = net::reactor::monotonic() + REVIVE_PAUSE;
-                say(&error.to_string());
+                print_message(&error.to_string());
             }
         }
     }
@@ -443,11 +443,11 @@ impl Desk {
             "rows" => manager.row(agent, bytes, at),
             "from" => match message::read(&bytes) {
                 Ok(content) => manager.receive(agent, content, at),
-                Err(why) => say(&format!("agent {agent}: {why}")),
+                Err(why) => print_message(&format!("agent {agent}: {why}")),
             },
             "sut" => match message::read(&bytes) {
                 Ok(content) => manager.receive_from_watch(agent, content, at),
-                Err(why) => say(&format!("watch {agent}: {why}")),
+                Err(why) => print_message(&format!("watch {agent}: {why}")),
             },
             "ctl" => match message::read(&bytes) {
                 Ok(OperatorMessage::Abort) => signals::interrupt(),
@@ -455,7 +455,7 @@ impl Desk {
                     let status = message::write(&manager.status(at));
                     self.link.sender().send(self.subjects.answer(), status);
                 }
-                Err(why) => say(&why),
+                Err(why) => print_message(&why),
             },
             _ => {}
         }

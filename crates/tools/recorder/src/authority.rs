@@ -47,7 +47,7 @@ impl LocalAuthority {
         let cannot = |error: rcgen::Error| format!("cannot make a certificate: {error}");
         let key = KeyPair::generate().map_err(cannot)?;
         let certificate = params().self_signed(&key).map_err(cannot)?.pem();
-        Ok(LocalAuthority::of(certificate, key.serialize_pem(), key))
+        Ok(LocalAuthority::new(certificate, key.serialize_pem(), key))
     }
 
     /// Loads an existing authority from its certificate and key as PEM.
@@ -56,10 +56,10 @@ impl LocalAuthority {
     /// Fails if the key is invalid.
     pub fn from_pem(certificate: &str, key: &str) -> Result<LocalAuthority, String> {
         let pair = KeyPair::from_pem(key).map_err(|error| format!("its key is wrong: {error}"))?;
-        Ok(LocalAuthority::of(certificate.to_owned(), key.to_owned(), pair))
+        Ok(LocalAuthority::new(certificate.to_owned(), key.to_owned(), pair))
     }
 
-    fn of(certificate: String, key: String, pair: KeyPair) -> LocalAuthority {
+    fn new(certificate: String, key: String, pair: KeyPair) -> LocalAuthority {
         let issuer = Issuer::new(params(), pair);
         LocalAuthority { issuer, certificate, key, made: Mutex::default() }
     }

@@ -104,7 +104,7 @@ impl ProxyState {
 struct SeenOrigin(String);
 
 impl SeenOrigin {
-    fn of(request: &Request<Incoming>, shared: &ProxyState, side: &Entrance) -> SeenOrigin {
+    fn new(request: &Request<Incoming>, shared: &ProxyState, side: &Entrance) -> SeenOrigin {
         let secure = matches!(side, Entrance::Front { secure: true });
         let scheme = if secure { "https" } else { "http" };
         let host = request.headers().get("host").and_then(|host| host.to_str().ok());
@@ -279,7 +279,7 @@ fn destination(
         let why = format!(
             "This is loadstone's recorder. Make {} the HTTP proxy of a browser, or start it with \
              --upstream URL to record one server. The certificate for https:// is at {CERTIFICATE}.\n",
-            SeenOrigin::of(request, shared, side).0
+            SeenOrigin::new(request, shared, side).0
         );
         Box::new(text(StatusCode::BAD_REQUEST, why))
     })
@@ -325,7 +325,7 @@ async fn record(
 ) -> Response<Full<Bytes>> {
     let at = SystemTime::now();
     let start = Instant::now();
-    let seen = SeenOrigin::of(&request, shared, side);
+    let seen = SeenOrigin::new(&request, shared, side);
     let (head, body) = request.into_parts();
     let body = timeout(REQUEST_MAX, collect(body, &shared.room)).await;
     let late = || Err(format!("it is incomplete after {} s", REQUEST_MAX.as_secs()));
@@ -350,7 +350,7 @@ async fn record(
     let answered = forward(&url, method, &headers, body.clone(), shared.upstream()).await;
     let (response, shown) = match answered {
         Ok(answer) => {
-            let shown = shown(&answer, &url, shared, (side, &seen));
+            let shown = rewrite_response(&answer, &url, shared, (side, &seen));
             (Some(answer), shown)
         }
         Err(why) => {
@@ -393,7 +393,7 @@ fn with_server_address(
 
 /// Returns the response as sent to the client: redirects to the server lead to the recorder, and
 /// cookies are set for the recorder.
-fn shown(
+fn rewrite_response(
     answer: &RecordedResponse,
     url: &Url,
     shared: &ProxyState,

@@ -20,7 +20,7 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
-    pub fn to(writer: impl Write + Send + 'static) -> AccessLog {
+    pub fn with_writer(writer: impl Write + Send + 'static) -> AccessLog {
         AccessLog {
             writer: Arc::new(Mutex::new(BufWriter::new(writer))),
             lost: Arc::new(AtomicU64::new(0)),
@@ -36,7 +36,7 @@ impl AccessLog {
             .create(true)
             .append(true)
             .open(path)
-            .map(AccessLog::to)
+            .map(AccessLog::with_writer)
             .map_err(|reason| SiteError::Log { path: path.to_owned(), reason })
     }
 

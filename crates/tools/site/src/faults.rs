@@ -144,7 +144,7 @@ impl Stall {
 impl Faults {
     /// Returns whether every fault concerns single requests: their time, status or reset, not the
     /// bytes of responses or the number of connections and requests.
-    pub(crate) fn only_times(&self) -> bool {
+    pub(crate) fn affect_only_timing(&self) -> bool {
         let whole = self.drip.is_none() && self.misbehaviour.is_none() && !self.weak.nagle;
         let endless = self.close_after.is_none() && self.die_after.is_none();
         let uncounted = self.connection_cap.is_none() && self.weak.bandwidth.is_none();

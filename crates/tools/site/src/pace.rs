@@ -48,7 +48,7 @@ impl Pace {
         }
         if let Some(law) = self.weak.contention {
             self.in_work.retain(|end| *end > now);
-            times *= law.stretch(self.in_work.len() as f64 + 1.0);
+            times *= law.slowdown(self.in_work.len() as f64 + 1.0);
         }
         let mut work = Nanos((work.0 as f64 * times) as u64);
         work += self.weak.leak.unwrap_or_default() * self.requests;

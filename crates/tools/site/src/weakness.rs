@@ -111,7 +111,7 @@ impl Contention {
     }
 
     /// Returns the slowdown factor of a call with `n` in progress, including itself.
-    pub(crate) fn stretch(self, n: f64) -> f64 {
+    pub(crate) fn slowdown(self, n: f64) -> f64 {
         1.0 + self.contention * (n - 1.0) + self.coherency * n * (n - 1.0)
     }
 }
@@ -155,8 +155,8 @@ mod tests {
         }
         let law = Contention { contention: 0.05, coherency: 0.002 };
         assert_eq!(Contention::parse("0.05:0.002"), Ok(law));
-        assert!((law.stretch(1.0) - 1.0).abs() < 1e-12);
-        assert!((law.stretch(11.0) - (1.0 + 0.5 + 0.22)).abs() < 1e-12);
+        assert!((law.slowdown(1.0) - 1.0).abs() < 1e-12);
+        assert!((law.slowdown(11.0) - (1.0 + 0.5 + 0.22)).abs() < 1e-12);
         for text in ["0.05", "0.05:2", "a:b", "-1:0"] {
             assert!(Contention::parse(text).is_err(), "{text}");
         }

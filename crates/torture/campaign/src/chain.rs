@@ -5,11 +5,11 @@ use crate::{
     GRACE, PLAIN_CALLS, Runner, Settings, TestTarget, Unwatched, World, habits, preconditions,
 };
 use dialogue::governor::Stop;
-use dialogue::http2::{Spoken, write};
+use dialogue::http2::{Protocol, write};
 use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::chain::{
-    Arrival, ChainRequest, ChainResult, ChainRow, Handling, Meeting, changes, parted,
+    Arrival, ChainRequest, ChainResult, ChainRow, Handling, Meeting, changes, merge_difference,
 };
 use torture::framing;
 use torture::judge;
@@ -107,8 +107,8 @@ fn send_through_proxy(
             None => Vec::new(),
         };
         let answered = !talk.replies.responses.is_empty() || talk.end != TalkEnd::Silent;
-        let parted = request.has_frames().then(|| parted(&arrived)).flatten();
-        let handling = origin.is_some().then(|| match Handling::of(&arrived, answered) {
+        let parted = request.has_frames().then(|| merge_difference(&arrived)).flatten();
+        let handling = origin.is_some().then(|| match Handling::new(&arrived, answered) {
             Handling::MadeClear if parted.is_some() => Handling::PassedOn,
             other => other,
         });
@@ -161,18 +161,18 @@ fn send_directly(
             (None, false) => row.sent.clone(),
         };
         let talk = send_request(runner, &bytes, true);
-        row.back = Some((judge::seen(&talk), Meeting::of(&talk, runner.profile.plain())));
+        row.back = Some((judge::seen(&talk), Meeting::new(&talk, runner.profile.plain())));
     }
     Ok(())
 }
 
 /// Sends these bytes on a new connection, optionally followed by a plain request.
 fn send_request(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
-    let frames = runner.target.spoken.has_frames();
-    let opening = match runner.target.spoken {
-        Spoken::Http1 => Vec::new(),
-        Spoken::Http2 | Spoken::Http2Raw => write::opening(),
-        Spoken::Http3 | Spoken::Datagrams => http3::write::opening(),
+    let frames = runner.target.protocol.has_frames();
+    let opening = match runner.target.protocol {
+        Protocol::Http1 => Vec::new(),
+        Protocol::Http2 | Protocol::Http2Raw => write::opening(),
+        Protocol::Http3 | Protocol::Datagrams => http3::write::opening(),
     };
     let sent = [&opening, bytes].concat();
     let mut script: TalkScript = runner.bare(vec![Move::Send(sent)], TIME);

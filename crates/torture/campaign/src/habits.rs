@@ -3,7 +3,7 @@
 use crate::TestTarget;
 use dialogue::calls;
 use dialogue::http2::write::{self, PseudoFields};
-use dialogue::http2::{FOLLOW_UP, Spoken};
+use dialogue::http2::{FOLLOW_UP, Protocol};
 use dialogue::http3;
 use dialogue::talk::Talk;
 use torture::case::Need;
@@ -15,12 +15,12 @@ pub(super) fn plain_request(target: &TestTarget, fields: &str) -> Vec<u8> {
 
 /// Returns a valid GET of the probed page with exactly these field lines.
 pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
-    match target.spoken {
-        Spoken::Http1 => {}
-        Spoken::Http2 | Spoken::Http2Raw => {
+    match target.protocol {
+        Protocol::Http1 => {}
+        Protocol::Http2 | Protocol::Http2Raw => {
             return [write::opening(), frame_of(target, fields)].concat();
         }
-        Spoken::Http3 | Spoken::Datagrams => {
+        Protocol::Http3 | Protocol::Datagrams => {
             return [http3::write::opening(), frame_of(target, fields)].concat();
         }
     }
@@ -42,16 +42,16 @@ fn frame_of(target: &TestTarget, fields: &str) -> Vec<u8> {
         return calls::call(1, &block, &target.values.message);
     }
     let asked = PseudoFields { method: "GET", scheme, authority, path };
-    if target.spoken.is_http3() {
+    if target.protocol.is_http3() {
         return http3::write::request(0, &http3::write::section(asked, fields));
     }
     write::request(1, &write::request_block(asked, fields))
 }
 
 /// Returns a request of [`plain_frame`] for the stream after this many requests.
-pub(super) fn later_frame(spoken: Spoken, request: &[u8], before: u32) -> Vec<u8> {
-    match spoken {
-        Spoken::Http3 | Spoken::Datagrams => {
+pub(super) fn later_frame(protocol: Protocol, request: &[u8], before: u32) -> Vec<u8> {
+    match protocol {
+        Protocol::Http3 | Protocol::Datagrams => {
             http3::write::on_stream(request, 4 * u64::from(before))
         }
         _ => write::on_stream(request, 2 * before + 1),
@@ -61,10 +61,12 @@ pub(super) fn later_frame(spoken: Spoken, request: &[u8], before: u32) -> Vec<u8
 /// Returns the plain follow-up request on the same connection; over HTTP/2 and HTTP/3 it uses a
 /// separate stream, over HTTP/3 this one.
 pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
-    match target.spoken {
-        Spoken::Http1 => plain_request(target, ""),
-        Spoken::Http2 | Spoken::Http2Raw => write::on_stream(&plain_frame(target, ""), FOLLOW_UP),
-        Spoken::Http3 | Spoken::Datagrams => {
+    match target.protocol {
+        Protocol::Http1 => plain_request(target, ""),
+        Protocol::Http2 | Protocol::Http2Raw => {
+            write::on_stream(&plain_frame(target, ""), FOLLOW_UP)
+        }
+        Protocol::Http3 | Protocol::Datagrams => {
             http3::write::on_stream(&plain_frame(target, ""), stream)
         }
     }
@@ -72,15 +74,15 @@ pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
 
 /// Returns a valid GET of the probed page in early data (0-RTT), on a crafted connection.
 pub(super) fn early_request(target: &TestTarget) -> Vec<u8> {
-    let shake = http3::packets::shake("early", b"").unwrap_or_default();
+    let shake = http3::packets::handshake_options("early", b"").unwrap_or_default();
     [shake, http3::write::opening(), plain_frame(target, "")].concat()
 }
 
 /// Returns whether a QUIC frame with this name was received, or an event recorded like one.
 pub(super) fn has_frame(talk: &Talk, name: &str) -> bool {
-    let row = http3::packets::named(name);
+    let row = http3::packets::frame_row(name);
     let frames = talk.replies.frames.as_ref();
-    row.zip(frames).is_some_and(|(row, seen)| http3::packets::is_heard(&seen.frames, row))
+    row.zip(frames).is_some_and(|(row, seen)| http3::packets::has_frame(&seen.frames, row))
 }
 
 /// Returns the features of the probed page from a plain response and a range response.

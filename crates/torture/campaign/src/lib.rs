@@ -50,11 +50,11 @@ pub use spans::{CaseSpan, span_of_run, usual_spans};
 pub use torture::oddities::ODDITIES;
 pub use trail::TAIL_MAX;
 pub use watcher::{CampaignEvent, Unwatched, Watcher, Watchers};
-pub use worst::worst;
+pub use worst::worst_case_traffic;
 
 use conduit::Peer;
 use dialogue::governor::{Governor, Stop};
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use dialogue::talk::{All, Carried, Director, Talk, TalkScript};
 use dialogue::text::Values;
 use probes::Probing;
@@ -130,7 +130,7 @@ pub struct TestTarget {
     pub tls_name: Option<String>,
     /// Protocol of plain requests, probes and cases: HTTP/1.1, or another one as used by a
     /// well-behaved client.
-    pub spoken: Spoken,
+    pub protocol: Protocol,
     /// `path` is the probed page.
     pub values: Values,
     /// True if `values.post` names a page that accepts bodies.
@@ -149,7 +149,7 @@ impl TestTarget {
 
     /// Returns the HTTP version, as options name it, or gRPC.
     pub(crate) fn version(&self) -> &'static str {
-        if self.is_grpc() { GRPC_VERSION } else { self.spoken.version() }
+        if self.is_grpc() { GRPC_VERSION } else { self.protocol.version() }
     }
 
     /// Returns the plain request as a noun phrase.

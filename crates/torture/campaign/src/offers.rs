@@ -65,7 +65,7 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
 fn early(runner: &mut Runner<'_>) -> Vec<Need> {
     let early = [Need::EarlyTicket, Need::EarlyData];
     if !Case::any_needs(runner.cases, &early)
-        || !runner.target.spoken.is_http3()
+        || !runner.target.protocol.is_http3()
         || runner.is_stopped()
     {
         return Vec::new();
@@ -96,10 +96,10 @@ fn tunnels(plain: &Talk) -> bool {
 /// plain response, with the SETTINGS of HTTP/2 before it.
 fn socket(runner: &mut Runner<'_>, plain: &Talk) -> Vec<Need> {
     let is_asked = Case::any_needs(runner.cases, &[Need::Socket, Need::SocketDeflate]);
-    if !is_asked || runner.target.spoken.is_http3() {
+    if !is_asked || runner.target.protocol.is_http3() {
         return Vec::new();
     }
-    if runner.target.spoken.is_http2() {
+    if runner.target.protocol.is_http2() {
         if !tunnels(plain) {
             return Vec::new();
         }
@@ -131,7 +131,7 @@ fn socket(runner: &mut Runner<'_>, plain: &Talk) -> Vec<Need> {
 
 /// Performs a handshake at this path that offers compression.
 fn handshake(runner: &mut Runner<'_>, path: &str) -> Talk {
-    let tunneled = runner.target.spoken.is_http2();
+    let tunneled = runner.target.protocol.is_http2();
     let known = runner.target.values.clone();
     let values = Values { socket: path.to_owned(), tunneled, ..known };
     let offer = r"{upgrade Sec-WebSocket-Extensions: permessage-deflate\r\n}";
@@ -167,7 +167,7 @@ fn ranges(runner: &mut Runner<'_>) -> Talk {
 /// Returns the response to a plain POST, unless it is below 400.
 fn post_trouble(runner: &mut Runner<'_>) -> Option<String> {
     let target = runner.target;
-    if !target.takes_bodies || target.spoken.has_frames() {
+    if !target.takes_bodies || target.protocol.has_frames() {
         return None;
     }
     let talk = post(runner, (LENGTH, "x"), PLAIN_DEADLINE);
@@ -198,13 +198,14 @@ fn reads_chunks(runner: &mut Runner<'_>) -> bool {
 }
 
 fn waits_for_rest(runner: &mut Runner<'_>, part: (&str, &str)) -> bool {
-    !runner.target.spoken.has_frames() && post(runner, part, WITHHELD).replies.responses.is_empty()
+    !runner.target.protocol.has_frames()
+        && post(runner, part, WITHHELD).replies.responses.is_empty()
 }
 
 /// Returns the responses to the oddities.
 pub(crate) fn oddities(runner: &mut Runner<'_>) -> Habits {
     let mut habits = Habits::default();
-    if runner.target.spoken.has_frames() {
+    if runner.target.protocol.has_frames() {
         // the oddities are HTTP/1.1 lines
         return habits;
     }

@@ -72,7 +72,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
             return;
         }
         if let Some(why) = time_limit_reason(runner) {
-            let mut left = CaseResult::of(case);
+            let mut left = CaseResult::new(case);
             left.skip(why);
             runner.report(CampaignEvent::CaseOver(&left));
             result.cases.push(left);
@@ -109,6 +109,7 @@ fn time_limit_reason(runner: &mut Runner<'_>) -> Option<String> {
 }
 
 /// Runs one case.
+/// Runs one case.
 /// `trouble`: the response of the page for bodies, if it refuses a plain POST.
 fn case_of(
     runner: &mut Runner<'_>,
@@ -117,7 +118,7 @@ fn case_of(
     trouble: Option<&str>,
 ) -> CaseResult {
     let start = runner.now();
-    let mut result = CaseResult::of(case);
+    let mut result = CaseResult::new(case);
     runner.trail.begin_case();
     runner.life.begin_case();
     runner.pressed.begin_case();
@@ -138,7 +139,7 @@ fn case_of(
         result.skip(why.unwrap_or_else(|| need.missing().to_owned()));
         return result;
     }
-    if !case.speaks(runner.target.version()) {
+    if !case.runs_in(runner.target.version()) {
         let version = case.version_spoken();
         result.skip(match case.group() {
             GRPC => "it needs a gRPC target (grpc://…)".to_owned(),
@@ -146,7 +147,7 @@ fn case_of(
         });
         return result;
     }
-    if let Some(why) = runner.world.governor().barred(&case.id) {
+    if let Some(why) = runner.world.governor().why_forbidden(&case.id) {
         result.skip(why);
         return result;
     }
@@ -201,7 +202,7 @@ fn keep_sendable(case: &Case, given: &dyn Fn(&Need) -> bool, result: &mut CaseRe
 /// Returns why there is no WebSocket: HTTP/2 connections do not carry one, or the given path does
 /// not accept it.
 fn no_socket(runner: &Runner<'_>) -> Option<String> {
-    if runner.target.spoken.is_http2() && !runner.profile.tunnels() {
+    if runner.target.protocol.is_http2() && !runner.profile.tunnels() {
         return Some(NO_TUNNELS.to_owned());
     }
     let given = &runner.target.values.socket;

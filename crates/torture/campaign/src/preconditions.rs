@@ -18,13 +18,13 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
         runner.profile.record_plain_time(talk.over);
         if let TalkEnd::Unconnected(class) = talk.end {
             let hint = match (class, &runner.target.tls_name) {
-                (_, Some(_)) if runner.target.spoken.is_http3() => {
+                (_, Some(_)) if runner.target.protocol.is_http3() => {
                     ": does this port serve HTTP/3 (QUIC over UDP)? --http 2 tests over TCP"
                 }
                 (FailureClass::Tls, Some(_)) if runner.target.is_grpc() => {
                     ": does it support HTTP/2 over TLS? grpc:// calls without TLS"
                 }
-                (FailureClass::Tls, Some(_)) if runner.target.spoken.is_http2() => {
+                (FailureClass::Tls, Some(_)) if runner.target.protocol.is_http2() => {
                     ": does it support HTTP/2 over TLS? --http 1.1 tests without HTTP/2"
                 }
                 (FailureClass::Tls, Some(_)) => ": does it use TLS? try http://",
@@ -39,7 +39,7 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
                 ": it uses TLS; write https://"
             } else if runner.target.is_grpc() {
                 ": does it support gRPC over HTTP/2 on this port?"
-            } else if runner.target.spoken.is_http2() {
+            } else if runner.target.protocol.is_http2() {
                 ": does it support HTTP/2? --http 1.1 tests without HTTP/2"
             } else if judge::speaks_http2(&talk) {
                 ": it supports HTTP/2 only; use --http 2"

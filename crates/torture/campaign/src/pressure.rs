@@ -10,7 +10,7 @@ pub(crate) use crate::rounds::Plan;
 pub use outcome::{
     ARMED, BACK_WITHIN, CORRECT_HELD, DENIED_SHARE, DENIED_WINDOW, LATE_GRAVE, LATE_MAX, LOST_SHED,
     P99_FACTOR, P99_MORE, Pressed, PressureVerdict, REFUSED_MAX, SERVED_DEGRADED, SHED_SHARE,
-    SLOW_FEW, health, outcome, slow_from,
+    SLOW_FEW, health, outcome, slow_threshold,
 };
 pub(crate) use recovery_watch::RecoveryWatch;
 pub(crate) use round_director::{Ended, RoundDirector};
@@ -99,7 +99,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
     let base = runner.profile.quiet();
     runner.world.own_work();
     let every = runner.prober.every();
-    let slow = slow_from(&base);
+    let slow = slow_threshold(&base);
     let mut round_director = RoundDirector::new(
         plan.clone(),
         runner.profile.plain(),

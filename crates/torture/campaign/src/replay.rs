@@ -129,7 +129,7 @@ fn kind(kept: &Transcript) -> FailureKind {
     if is_accused(&kept.name) || judged.outcome.is_favorable() {
         FailureKind::Lost
     } else {
-        FailureKind::of(&kept.talk, &kept.plain)
+        FailureKind::new(&kept.talk, &kept.plain)
     }
 }
 
@@ -137,7 +137,7 @@ fn kind(kept: &Transcript) -> FailureKind {
 fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
     TalkScript {
         peer: target.peer.clone(),
-        tls_name: target.tls_name.clone().filter(|_| !script.spoken.is_http3()),
+        tls_name: target.tls_name.clone().filter(|_| !script.protocol.is_http3()),
         follow_up: script.follow_up.as_ref().map(|kept| {
             let stream = http3::stream_of(kept).unwrap_or_default();
             habits::follow_up(target, stream)
@@ -332,7 +332,7 @@ fn replay_case(
     times: u32,
 ) -> (Replayed, bool) {
     repeat_attempts(runner, times, |runner, _| {
-        let mut result = CaseResult::of(case);
+        let mut result = CaseResult::new(case);
         families::run(runner, case, family, &mut result);
         let lost = gate::pass(runner) == Recovery::Never;
         let judgements = result.exchanges.into_iter().map(|one| one.judgement).collect();

@@ -1,7 +1,7 @@
 //! Scripts of plain requests, of exchanges, of frames and of segments.
 
 use crate::{GRACE, PLAIN_DEADLINE, Runner, habits};
-use dialogue::http2::{SOCKET, Spoken, write};
+use dialogue::http2::{Protocol, SOCKET, write};
 use dialogue::http3;
 use dialogue::packets::{PacketContent, PacketStep};
 use dialogue::talk::{Awaited, Move, TalkScript};
@@ -24,7 +24,7 @@ pub(crate) fn plain(runner: &mut Runner<'_>) -> TalkScript {
 /// Returns the script of an exchange, in any protocol.
 pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkScript {
     let marker = format!("m{}", runner.next_serial());
-    let tunneled = runner.target.spoken.is_http2();
+    let tunneled = runner.target.protocol.is_http2();
     let values = Values { tunneled, ..runner.profile.values(&runner.target.values, marker) };
     let steps: Vec<Move> = exchange.steps.iter().map(|step| compile(step, &values)).collect();
     if exchange.is_raw() {
@@ -34,7 +34,7 @@ pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkS
         let script = runner.bare(socket_steps(steps), exchange.deadline);
         return TalkScript { grace: GRACE, linger: FRAMES_LINGER, ..script };
     }
-    if runner.target.spoken.has_frames() {
+    if runner.target.protocol.has_frames() {
         return of_frames(runner, exchange, steps);
     }
     let follow_up = exchange.in_step.then(|| habits::plain_request(runner.target, ""));
@@ -69,7 +69,7 @@ pub(crate) fn socket_steps(steps: Vec<Move>) -> Vec<Move> {
 /// frames were read, and a valid request on a separate stream follow.
 fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
     let mut all = Vec::new();
-    let over_quic = runner.target.spoken.is_http3();
+    let over_quic = runner.target.protocol.is_http3();
     let behind = http3::follow_up_stream(&steps);
     let by_hand = steps.iter().any(http3::packets::is_crafted);
     let bare = !by_hand && steps.iter().any(http3::datagrams::is_crafted);
@@ -86,10 +86,10 @@ fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> 
     }
     TalkScript {
         follow_up: exchange.in_step.then(|| habits::follow_up(runner.target, behind)),
-        spoken: match (over_quic, bare) {
-            (true, true) => Spoken::Datagrams,
-            (true, false) => Spoken::Http3,
-            (false, _) => Spoken::Http2Raw,
+        protocol: match (over_quic, bare) {
+            (true, true) => Protocol::Datagrams,
+            (true, false) => Protocol::Http3,
+            (false, _) => Protocol::Http2Raw,
         },
         methods: exchange.methods.clone(),
         grace: GRACE,

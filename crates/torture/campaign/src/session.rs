@@ -138,8 +138,8 @@ impl Runner<'_> {
             peer: self.target.peer.clone(),
             options: OpenOptions { nodelay: true, ..OpenOptions::default() },
             // QUIC has its own TLS
-            tls_name: self.target.tls_name.clone().filter(|_| !self.target.spoken.is_http3()),
-            spoken: self.target.spoken,
+            tls_name: self.target.tls_name.clone().filter(|_| !self.target.protocol.is_http3()),
+            protocol: self.target.protocol,
             start: self.world.now(),
             steps,
             methods: vec!["GET".to_owned()],
@@ -189,7 +189,7 @@ impl Runner<'_> {
         let new = TalkScript { probe: true, ..self.bare(vec![Move::Send(new)], PLAIN_DEADLINE) };
         let pattern = Pattern {
             new,
-            keep: match self.target.spoken.has_frames() {
+            keep: match self.target.protocol.has_frames() {
                 true => habits::plain_frame(self.target, ""),
                 false => habits::plain_request(self.target, ""),
             },

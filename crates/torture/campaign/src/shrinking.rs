@@ -46,7 +46,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     // the server waits for the rest of half a message: it need not respond
     let whole_message = |moves: &[Move]| {
         let bytes = sent(moves);
-        judge::lacking(&bytes).is_none() && faulty::responds_or_closes(&bytes)
+        judge::missing_part(&bytes).is_none() && faulty::responds_or_closes(&bytes)
     };
     let complete = whole_message(whole);
     let span = if is_silent(finding.kind) { HANG_SPAN } else { took.max(SPAN_MIN) };
@@ -114,7 +114,7 @@ fn fails(
     if let Some(before) = finding.slow {
         return Ok(is_similarly_slow(&talk, before));
     }
-    let same = FailureKind::of(&talk, runner.profile.plain()) == finding.kind;
+    let same = FailureKind::new(&talk, runner.profile.plain()) == finding.kind;
     Ok(same && judge_talk(&script, &talk, runner.profile.plain()).outcome == TestOutcome::Fail)
 }
 

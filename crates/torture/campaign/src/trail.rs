@@ -148,7 +148,7 @@ mod tests {
                 events: Vec::new(),
                 all_sent: true,
             };
-            let script = TalkScript::of(Vec::new());
+            let script = TalkScript::new(Vec::new());
             Suspect { case: case.into(), name: name.into(), script, talk: Some(talk) }
         };
         let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

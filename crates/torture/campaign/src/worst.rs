@@ -12,7 +12,12 @@ use units::Nanos;
 /// Returns the traffic of a case if every attempt fails. Cases in code are bounded only by the
 /// limits, which apply to all other cases too. Plain requests before, during and after are not
 /// counted.
-pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bounds) -> Spent {
+pub fn worst_case_traffic(
+    case: &Case,
+    target: &TestTarget,
+    settings: &Settings,
+    bounds: &Bounds,
+) -> Spent {
     let soak = settings.soak.filter(|_| case.needs.contains(&Need::Soak)).unwrap_or_default();
     let by_bounds = by_bounds(bounds, bounds.case_max.max(soak));
     if case.family.is_some() {

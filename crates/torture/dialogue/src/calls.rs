@@ -58,7 +58,7 @@ impl Response {
     pub fn call_status(&self) -> Option<CallStatus> {
         let status = status_of(self.status, &self.head, &self.trailers);
         let number = status.number;
-        status.sent.then(|| CallStatus { number, name: Code::of(number).name() })
+        status.sent.then(|| CallStatus { number, name: Code::from_number(number).name() })
     }
 
     /// Returns whether the response has the form of gRPC: HTTP status 200, one status of the

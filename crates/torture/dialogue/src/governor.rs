@@ -316,7 +316,7 @@ impl Governor {
     }
 
     /// Returns why this case is not permitted here.
-    pub fn barred(&self, id: &str) -> Option<&str> {
+    pub fn why_forbidden(&self, id: &str) -> Option<&str> {
         self.barred.get(id).map(String::as_str)
     }
 

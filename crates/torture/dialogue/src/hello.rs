@@ -27,12 +27,12 @@ impl Hello {
         let session: &[u8] = if newest { &[0xa5; 32] } else { &[] };
         let mut body = vec![3, 3];
         body.extend([0x5a; 32]);
-        body.extend(counted::<1>(session));
-        body.extend(counted::<2>(&words(&suites)));
+        body.extend(with_length::<1>(session));
+        body.extend(with_length::<2>(&words(&suites)));
         body.extend([1, 0]);
-        body.extend(counted::<2>(&self.extensions()));
+        body.extend(with_length::<2>(&self.extensions()));
         let mut message = vec![1];
-        message.extend(counted::<3>(&body));
+        message.extend(with_length::<3>(&body));
         message
     }
 
@@ -45,27 +45,27 @@ impl Hello {
         let mut out = Vec::new();
         let mut put = |kind: u16, content: &[u8]| {
             out.extend(kind.to_be_bytes());
-            out.extend(counted::<2>(content));
+            out.extend(with_length::<2>(content));
         };
         if let Some(name) = &self.name {
             let mut entry = vec![0];
-            entry.extend(counted::<2>(name));
-            put(0, &counted::<2>(&entry));
+            entry.extend(with_length::<2>(name));
+            put(0, &with_length::<2>(&entry));
         }
-        put(10, &counted::<2>(&words(&[0x001d, 0x0017, 0x0018])));
+        put(10, &with_length::<2>(&words(&[0x001d, 0x0017, 0x0018])));
         put(11, &[1, 0]);
-        put(13, &counted::<2>(&words(&SIGNATURES)));
+        put(13, &with_length::<2>(&words(&SIGNATURES)));
         if let Some(protocol) = &self.protocol {
-            put(16, &counted::<2>(&counted::<1>(protocol)));
+            put(16, &with_length::<2>(&with_length::<1>(protocol)));
         }
         // extended master secret, required again by a session that had it (RFC 7627)
         put(23, &[]);
         if self.again.is_none() {
-            put(43, &counted::<1>(&words(&[0x0304, 0x0303])));
+            put(43, &with_length::<1>(&words(&[0x0304, 0x0303])));
             put(45, &[1, 1]);
-            put(51, &counted::<2>(&key_share()));
+            put(51, &with_length::<2>(&key_share()));
         }
-        put(0xff01, &counted::<1>(self.again.as_deref().unwrap_or_default()));
+        put(0xff01, &with_length::<1>(self.again.as_deref().unwrap_or_default()));
         out
     }
 }
@@ -81,19 +81,19 @@ fn key_share() -> Vec<u8> {
     let mut key = [0; 32];
     key[0] = 9;
     let mut share = vec![0x00, 0x1d];
-    share.extend(counted::<2>(&key));
+    share.extend(with_length::<2>(&key));
     share
 }
 
 /// Returns a record with this fragment.
 pub fn record(kind: u8, fragment: &[u8]) -> Vec<u8> {
     let mut out = vec![kind, 3, 1];
-    out.extend(counted::<2>(fragment));
+    out.extend(with_length::<2>(fragment));
     out
 }
 
 /// Returns bytes preceded by their length in `N` bytes.
-fn counted<const N: usize>(bytes: &[u8]) -> Vec<u8> {
+fn with_length<const N: usize>(bytes: &[u8]) -> Vec<u8> {
     let length = (bytes.len() as u64).to_be_bytes();
     let mut out = length[8 - N..].to_vec();
     out.extend_from_slice(bytes);

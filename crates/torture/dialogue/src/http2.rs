@@ -11,7 +11,7 @@ pub(crate) use read::{Got, OWED_MAX};
 
 /// Protocol of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spoken {
+pub enum Protocol {
     #[default]
     Http1,
     /// HTTP/2 as a well-behaved client uses it: SETTINGS are acknowledged and PING answered on
@@ -25,27 +25,27 @@ pub enum Spoken {
     Datagrams,
 }
 
-impl Spoken {
+impl Protocol {
     pub fn is_http2(self) -> bool {
-        matches!(self, Spoken::Http2 | Spoken::Http2Raw)
+        matches!(self, Protocol::Http2 | Protocol::Http2Raw)
     }
 
     pub fn is_http3(self) -> bool {
-        matches!(self, Spoken::Http3 | Spoken::Datagrams)
+        matches!(self, Protocol::Http3 | Protocol::Datagrams)
     }
 
     /// Returns the HTTP version, as options name it.
     pub fn version(self) -> &'static str {
         match self {
-            Spoken::Http1 => "1.1",
-            Spoken::Http2 | Spoken::Http2Raw => "2",
-            Spoken::Http3 | Spoken::Datagrams => "3",
+            Protocol::Http1 => "1.1",
+            Protocol::Http2 | Protocol::Http2Raw => "2",
+            Protocol::Http3 | Protocol::Datagrams => "3",
         }
     }
 
     /// Returns whether data is sent and parsed as frames.
     pub fn has_frames(self) -> bool {
-        self != Spoken::Http1
+        self != Protocol::Http1
     }
 }
 

@@ -298,7 +298,7 @@ impl Replies {
             Ok(httparse::Status::Complete(length)) => {
                 let minor = higher.map(|digit| digit - b'0').or(head.version).unwrap_or(0);
                 let status = head.code.unwrap_or(0);
-                let facts = Facts::of(head.headers, minor);
+                let facts = Facts::new(head.headers, minor);
                 self.begin(status, minor, length, facts);
                 true
             }
@@ -423,7 +423,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(fields: &[httparse::Header<'_>], minor: u8) -> Facts {
+    fn new(fields: &[httparse::Header<'_>], minor: u8) -> Facts {
         let mut facts = Facts { length: None, chunked: false, keep_alive: minor >= 1 };
         for field in fields {
             let value = String::from_utf8_lossy(field.value).trim().to_ascii_lowercase();
@@ -562,7 +562,7 @@ mod tests {
             (
                 Replies::http3(None, TablePermit::default()),
                 Vec::new(),
-                http3_write::on(0, &section, false),
+                http3_write::stream_bytes(0, &section, false),
             ),
         ] {
             replies.take(&begins);
@@ -581,7 +581,7 @@ mod tests {
     #[test]
     fn the_reason_for_unparsable_streams_is_kept() {
         use crate::http3::{HEADERS, write};
-        let section = |bytes: &[u8]| write::on(0, &write::frame(HEADERS, bytes), false);
+        let section = |bytes: &[u8]| write::stream_bytes(0, &write::frame(HEADERS, bytes), false);
         for (sent, why) in [
             (section(b"\0\0\x51\x0bxy"), "an undecodable field section"),
             (section(b"\x02\0\x80"), "a field section that refers to a missing table entry"),

@@ -11,7 +11,7 @@ pub use carried::Carried;
 pub use director::{All, Director, WaitUntil, Wake, play};
 
 use crate::governor::Governor;
-use crate::http2::Spoken;
+use crate::http2::Protocol;
 use crate::packets::{PacketKind, PacketLink, PacketStep};
 use crate::replies::{Replies, Response};
 use conduit::{Close, Io, OpenOptions, Peer, Ready, Slot, TlsFactory};
@@ -32,7 +32,7 @@ pub struct TalkScript {
     /// Name for SNI; `None` for no TLS.
     pub tls_name: Option<String>,
     /// Protocol, which determines parsing and replies.
-    pub spoken: Spoken,
+    pub protocol: Protocol,
     /// Start time.
     pub start: Nanos,
     pub steps: Vec<Move>,
@@ -57,12 +57,12 @@ pub struct TalkScript {
 
 impl TalkScript {
     /// Returns a script of these steps without a target.
-    pub fn of(steps: Vec<Move>) -> TalkScript {
+    pub fn new(steps: Vec<Move>) -> TalkScript {
         TalkScript {
             peer: Peer::Unix(std::path::PathBuf::new()),
             options: OpenOptions::default(),
             tls_name: None,
-            spoken: Spoken::Http1,
+            protocol: Protocol::Http1,
             start: Nanos::ZERO,
             steps,
             methods: vec!["GET".to_owned()],
@@ -77,7 +77,7 @@ impl TalkScript {
 
     /// Returns the handshake options if our own packets are sent within its connection.
     pub(crate) fn by_hand(&self) -> Option<Vec<u8>> {
-        let over_quic = self.spoken == Spoken::Http3;
+        let over_quic = self.protocol == Protocol::Http3;
         over_quic.then(|| crate::http3::packets::handshake(&self.steps)).flatten()
     }
 
@@ -257,6 +257,7 @@ impl std::fmt::Debug for Conversations<'_> {
 }
 
 impl<'t> Conversations<'t> {
+    /// Creates the conversations of these scripts.
     /// `tls` is required if a script has a `tls_name`.
     pub fn new(
         tls: Option<&'t mut dyn TlsFactory>,
@@ -409,7 +410,7 @@ impl<'t> Conversations<'t> {
     }
 
     /// Adds steps to an active conversation; ignored if it is over.
-    pub fn say(&mut self, slot: usize, steps: Vec<Move>) {
+    pub fn add_steps(&mut self, slot: usize, steps: Vec<Move>) {
         if let Some(Some(line)) = self.lines.get_mut(slot) {
             line.append_steps(steps);
         }

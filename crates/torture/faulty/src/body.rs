@@ -41,7 +41,7 @@ pub(super) enum Taken {
 }
 
 impl BodyReader {
-    pub(super) fn of(head: &RequestHead, defects: &Defects) -> BodyReader {
+    pub(super) fn new(head: &RequestHead, defects: &Defects) -> BodyReader {
         let upgrades = head.field("upgrade").is_some();
         let left = head.method == "GET" && defects.contains(&Defect::LeavesBodies)
             || upgrades && defects.contains(&Defect::TakesBodiesForFrames)

@@ -3,7 +3,7 @@
 use super::body::{BodyReader, Taken};
 use super::frames::Frames;
 use super::head::{self, HeadRefusal, RequestHead};
-use super::socket::{Handshake, SocketConnection, shake};
+use super::socket::{Handshake, SocketConnection, answer_handshake};
 use super::streams::QuicStreams;
 use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
@@ -310,7 +310,7 @@ impl Connection {
                     self.acts.push(Act::Send(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()));
                 }
                 self.spend(head.cost(&self.defects));
-                let body = BodyReader::of(&head, &self.defects);
+                let body = BodyReader::new(&head, &self.defects);
                 self.since = at;
                 self.state = ReadPhase::Body(Box::new((head, body)));
                 true
@@ -366,7 +366,7 @@ impl Connection {
         if self.apply_target_defects(head) {
             return false;
         }
-        if let Some(handshake) = shake(head, &self.defects) {
+        if let Some(handshake) = answer_handshake(head, &self.defects) {
             return self.upgrade(handshake);
         }
         let costly = head.target.starts_with(page::COSTLY.as_bytes());

@@ -9,7 +9,7 @@ use super::socket::SocketConnection;
 use super::{Act, Defect, Defects, page};
 use call::{Call, CallEnd, FORGOTTEN};
 use protocol::hpack::{Decoder, Field};
-use request::{Http2Request, asked};
+use request::{Http2Request, parse_request};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
@@ -429,7 +429,7 @@ impl Frames {
         // no other tunnels: their requests have no :path (RFC 9113 section 8.5)
         let tunnel = |asked: &Http2Request| asked.method == b"CONNECT";
         let serves = self.defects.contains(&Defect::ServesConnect);
-        let asked = asked(&fields).filter(|asked| serves || !tunnel(asked));
+        let asked = parse_request(&fields).filter(|asked| serves || !tunnel(asked));
         let asked = asked.ok_or(Breach::Stream(stream, PROTOCOL_ERROR))?;
         let window = self.initial;
         let call =

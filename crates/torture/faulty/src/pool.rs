@@ -59,7 +59,7 @@ impl Pool {
         self.taken += 1;
     }
 
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn release_slot(&mut self) {
         self.taken -= 1;
     }
 

@@ -35,7 +35,7 @@ pub(super) enum Handshake {
 }
 
 /// Returns the reaction to a request; `None` if it is not for the WebSocket.
-pub(super) fn shake(head: &RequestHead, defects: &Defects) -> Option<Handshake> {
+pub(super) fn answer_handshake(head: &RequestHead, defects: &Defects) -> Option<Handshake> {
     let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();
     if path != SOCKET.as_bytes() {
         return None;

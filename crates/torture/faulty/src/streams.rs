@@ -4,7 +4,7 @@
 mod frame;
 mod own_table;
 
-use super::frames::request::{Http2Request, asked};
+use super::frames::request::{Http2Request, parse_request};
 use super::{Act, Defect, Defects, page};
 use conduit::streams::{self, Cutter, Head, PieceKind};
 use frame::{FrameBuffer, Met};
@@ -327,7 +327,7 @@ impl QuicStreams {
         }
         let named =
             |(name, value): &Field| (name == b":authority" || name == b"host") && !value.is_empty();
-        let asked = asked(&fields).filter(|_| fields.iter().any(named));
+        let asked = parse_request(&fields).filter(|_| fields.iter().any(named));
         // no tunnels: their requests have no :path (RFC 9114 section 4.4)
         let asked = asked.filter(|asked| asked.method != b"CONNECT");
         open.asked = Some(asked.ok_or(QuicBreach::Stream(MESSAGE_ERROR))?);

@@ -155,9 +155,9 @@ fn slots_are_occupied_released_and_leaked() {
         for id in 0..LEAKY_POOL as u64 {
             harness.connect(id);
             harness.say(id, "GET /page HT");
-            harness.range.gone(harness.now, id, !reset);
+            harness.range.remove_connection(harness.now, id, !reset);
             harness.connect(id);
-            harness.range.gone(harness.now, id, reset);
+            harness.range.remove_connection(harness.now, id, reset);
         }
         harness.connect(99);
         harness.say(99, GET);
@@ -281,7 +281,7 @@ fn arbitrary_bytes_and_calls_do_not_panic() {
             let id = next(12);
             match next(9) {
                 0 => _ = harness.connect(id),
-                1 => harness.range.gone(harness.now, id, next(2) == 0),
+                1 => harness.range.remove_connection(harness.now, id, next(2) == 0),
                 2 => harness.range.half_closed(harness.now, id),
                 3 => harness.range.unsent(harness.now, id, next(2)),
                 4 => harness.until(Nanos::from_secs(next(12))),

@@ -131,7 +131,7 @@ impl FaultyServer {
     }
 
     /// Adds a connection; `id` is chosen by the caller, and free again once it is
-    /// [`gone`](Self::gone).
+    /// [`remove_connection`](Self::remove_connection).
     pub fn connect(&mut self, at: Nanos, id: u64) -> Entry {
         if at < self.dead_until {
             return Entry::Refuse;
@@ -217,7 +217,7 @@ impl FaultyServer {
     }
 
     /// Removes the connection; `reset`: the client broke it.
-    pub fn gone(&mut self, at: Nanos, id: u64, reset: bool) {
+    pub fn remove_connection(&mut self, at: Nanos, id: u64, reset: bool) {
         let unheard = self.clients.get(&id).is_some_and(|client| client.connection.served() == 0);
         self.resets += u64::from(reset);
         if reset && self.has(Defect::MixesAborted) {
@@ -299,7 +299,7 @@ impl FaultyServer {
             if parting && !acts.contains(&Act::Close) {
                 acts.push(Act::Close);
             }
-            self.carry(at, id, acts);
+            self.schedule_acts(at, id, acts);
         }
         let rest = self.acts.split_off(&(at.saturating_add(Nanos(1)), 0));
         std::mem::replace(&mut self.acts, rest).into_values().collect()
@@ -423,7 +423,7 @@ impl FaultyServer {
         let has = |defect| self.defects.contains(&defect);
         let Some(worker) = self.worker.as_mut().filter(|_| served) else {
             self.busy_until = self.busy_until.max(at) + cost;
-            return self.carry(at, id, acts);
+            return self.schedule_acts(at, id, acts);
         };
         let decision = match self.starved {
             true if has(Defect::DiesStarved) => Fate::Dies,
@@ -436,7 +436,7 @@ impl FaultyServer {
             Fate::Shed => {
                 let busy = Act::Send(page::error(503, false, &self.defects));
                 let ends = acts.into_iter().filter(|act| !matches!(act, Act::Send(_)));
-                self.carry(at, id, std::iter::once(busy).chain(ends).collect());
+                self.schedule_acts(at, id, std::iter::once(busy).chain(ends).collect());
             }
             Fate::Dies => self.die(at),
         }
@@ -446,13 +446,13 @@ impl FaultyServer {
         let Some(client) = self.clients.get_mut(&id) else { return };
         if client.waiting.is_empty() && !client.half_closed {
             let acts = client.connection.wake();
-            self.carry(at, id, acts);
+            self.schedule_acts(at, id, acts);
         } else {
             self.serve(at, id);
         }
     }
 
-    fn carry(&mut self, at: Nanos, id: u64, acts: Vec<Act>) {
+    fn schedule_acts(&mut self, at: Nanos, id: u64, acts: Vec<Act>) {
         let when = if self.has(Defect::DropsHalfClosed) { at + RESPONSE_TIME } else { at };
         for act in acts {
             let ends = !matches!(act, Act::Send(_));
@@ -485,7 +485,7 @@ impl FaultyServer {
         if !std::mem::take(&mut client.holds) {
             return;
         }
-        self.pool.give_back();
+        self.pool.release_slot();
         if self.pool.is_full() {
             return;
         }

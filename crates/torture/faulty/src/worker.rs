@@ -85,7 +85,7 @@ impl Worker {
         let costly = cost > service() && !self.has(Defect::StarvesCheap);
         let job = QueuedRequest { id, acts: std::mem::take(acts), cost: cost + Nanos(wear) };
         self.queues[usize::from(costly)].push_back(job);
-        self.go_on(at);
+        self.continue_work(at);
         Fate::Waits
     }
 
@@ -99,7 +99,7 @@ impl Worker {
         let mut all = Vec::new();
         while let Some((until, job)) = self.current.take_if(|(until, _)| *until <= at) {
             all.push((job.id, job.acts));
-            self.go_on(until);
+            self.continue_work(until);
         }
         all
     }
@@ -132,7 +132,7 @@ impl Worker {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
-    fn go_on(&mut self, at: Nanos) {
+    fn continue_work(&mut self, at: Nanos) {
         if self.current.is_some() {
             return;
         }

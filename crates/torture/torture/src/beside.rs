@@ -36,7 +36,7 @@ pub struct Interval {
 
 /// Effect of one case on the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaseFelt {
+pub struct CaseEffect {
     pub case: String,
     pub during: Interval,
     /// From the end of the case to the start of the first normal second, or `None` if there was
@@ -50,7 +50,7 @@ pub struct LoadEffect {
     /// Measured before the first case.
     pub base: Interval,
     /// The cases in the order of execution.
-    pub cases: Vec<CaseFelt>,
+    pub cases: Vec<CaseEffect>,
     /// Calls counted by the load's own measurement but not here, because there were too many.
     pub left_out: u64,
 }
@@ -69,7 +69,7 @@ pub const P99_MORE: Nanos = Nanos::from_millis(20);
 
 impl Interval {
     /// Computes the statistics of calls in any order.
-    pub fn of<'a>(calls: impl Iterator<Item = &'a LoadCall>) -> Interval {
+    pub fn new<'a>(calls: impl Iterator<Item = &'a LoadCall>) -> Interval {
         let mut found = Interval::default();
         let mut times = Vec::new();
         for call in calls {
@@ -103,7 +103,7 @@ impl Interval {
 
     fn between(sorted: &[LoadCall], from: Nanos, until: Nanos) -> Interval {
         let at = |instant: Nanos| sorted.partition_point(|call| call.due < instant);
-        Interval::of(sorted[at(from)..at(until.max(from))].iter())
+        Interval::new(sorted[at(from)..at(until.max(from))].iter())
     }
 }
 
@@ -114,10 +114,14 @@ pub fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
 }
 
 /// Assigns the calls to the cases. `base` is the interval in which nothing else was sent.
-pub fn felt(mut calls: Vec<LoadCall>, spans: &[CaseSpan], base: (Nanos, Nanos)) -> LoadEffect {
+pub fn load_effect(
+    mut calls: Vec<LoadCall>,
+    spans: &[CaseSpan],
+    base: (Nanos, Nanos),
+) -> LoadEffect {
     calls.sort_by_key(|call| call.due);
     let base = Interval::between(&calls, base.0, base.1);
-    let one = |span: &CaseSpan| CaseFelt {
+    let one = |span: &CaseSpan| CaseEffect {
         case: span.case.clone(),
         during: Interval::between(&calls, span.from, span.until),
         recovery: recovery(&calls, &base, span.until),
@@ -141,7 +145,7 @@ fn recovery(sorted: &[LoadCall], base: &Interval, end: Nanos) -> Option<Nanos> {
 
 impl LoadEffect {
     /// Returns whether the case had an effect on the load.
-    pub fn is_felt(&self, case: &CaseFelt) -> bool {
+    pub fn has_effect(&self, case: &CaseEffect) -> bool {
         case.during.due > 0 && !case.during.is_as(&self.base)
     }
 
@@ -198,7 +202,7 @@ mod tests {
     fn calls_count_for_the_case_in_which_they_were_due() {
         let spans =
             [span("S-01", 2_000, 3_000), span("F-09", 4_000, 4_500), span("S-02", 9_000, 9_500)];
-        let felt = felt(calls(), &spans, (ms(0), ms(2_000)));
+        let felt = load_effect(calls(), &spans, (ms(0), ms(2_000)));
         assert_eq!((felt.base.due, felt.base.lost), (200, 0));
         assert_eq!((felt.base.p50, felt.base.p99, felt.base.max), (ms(1), ms(2), ms(2)));
         let [quiet, bad, late] = &felt.cases[..] else { panic!("{felt:?}") };
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!(bad.recovery, Some(ms(3_000)));
         assert_eq!(late.recovery, Some(ms(0)));
         assert_eq!(
-            felt.cases.iter().map(|case| felt.is_felt(case)).collect::<Vec<_>>(),
+            felt.cases.iter().map(|case| felt.has_effect(case)).collect::<Vec<_>>(),
             [false, true, false]
         );
     }
@@ -217,22 +221,22 @@ mod tests {
     fn a_load_that_never_recovers_has_no_recovery_time() {
         let mut calls = calls();
         calls.retain(|call| call.due < ms(7_000));
-        let felt = felt(calls, &[span("F-09", 4_000, 4_500)], (ms(0), ms(2_000)));
+        let felt = load_effect(calls, &[span("F-09", 4_000, 4_500)], (ms(0), ms(2_000)));
         assert_eq!(felt.cases[0].recovery, None);
     }
 
     #[test]
     fn a_large_loss_is_a_finding_and_a_small_one_is_not() {
         let all = catalogue::cases().unwrap();
-        let case = |id: &str| CaseResult::of(all.iter().find(|case| case.id == id).unwrap());
+        let case = |id: &str| CaseResult::new(all.iter().find(|case| case.id == id).unwrap());
         let mut cases = [case("F-09"), case("S-01"), case("S-02")];
         cases[2].skipped = Some("not there".into());
-        let lost = |case: &str, due, lost| CaseFelt {
+        let lost = |case: &str, due, lost| CaseEffect {
             case: case.into(),
             during: Interval { due, lost, ..Interval::default() },
             recovery: None,
         };
-        let felt = |cases: Vec<CaseFelt>, base| LoadEffect { base, cases, left_out: 0 };
+        let felt = |cases: Vec<CaseEffect>, base| LoadEffect { base, cases, left_out: 0 };
         let two = vec![lost("F-09", 100, 60), lost("S-01", 4, 2), lost("S-02", 9, 9)];
         felt(two, Interval::default()).judge(&mut cases);
         assert_eq!(

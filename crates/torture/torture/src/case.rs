@@ -43,7 +43,7 @@ pub struct Case {
     pub found: String,
     pub needs: Vec<Need>,
     /// The HTTP versions in which it runs, as options name them, or gRPC.
-    pub spoken: Vec<&'static str>,
+    pub protocol: Vec<&'static str>,
     /// The component that is tested.
     pub answers: Answers,
     /// A stress case, which runs only on request.
@@ -149,12 +149,12 @@ impl Case {
 
     /// Returns the first HTTP version of the case, as options name it, or gRPC.
     pub fn version_spoken(&self) -> &'static str {
-        self.spoken.first().copied().unwrap_or(HTTP1)
+        self.protocol.first().copied().unwrap_or(HTTP1)
     }
 
     /// Returns whether the case runs in this HTTP version, or with gRPC.
-    pub fn speaks(&self, version: &str) -> bool {
-        self.spoken.contains(&version)
+    pub fn runs_in(&self, version: &str) -> bool {
+        self.protocol.contains(&version)
     }
 }
 

@@ -128,8 +128,8 @@ mod tests {
         let waits =
             |exchange: &Exchange| exchange.steps.contains(&ScriptStep::Await(Awaited::Response));
         let cases = cases().unwrap();
-        let spoken = cases.iter().filter(|case| [GRPC, HTTP2, HTTP3].contains(&case.group()));
-        let each = spoken.flat_map(|case| case.exchanges.iter().map(move |one| (&case.id, one)));
+        let protocol = cases.iter().filter(|case| [GRPC, HTTP2, HTTP3].contains(&case.group()));
+        let each = protocol.flat_map(|case| case.exchanges.iter().map(move |one| (&case.id, one)));
         let judged = each.filter(|(_, one)| one.in_step && requires_response(one));
         let (mut count, mut hasty) = (0, Vec::new());
         for (id, exchange) in judged {

@@ -388,7 +388,7 @@ fn triggers(sent: &[u8], reading: &FramingReading) -> BTreeSet<Trigger> {
 fn byte_sorts(heads: &[u8]) -> impl Iterator<Item = Trigger> + '_ {
     let sort = |(at, byte): (usize, &u8)| match byte {
         b'%' => escaped(heads.get(at + 1..at + 3)),
-        other => sort_of(*other),
+        other => byte_sort(*other),
     };
     heads.iter().enumerate().filter_map(sort).map(Trigger::Byte)
 }
@@ -407,7 +407,7 @@ fn is_host(host: &[u8]) -> bool {
     name.iter().all(in_name) && port.iter().skip(1).all(u8::is_ascii_digit)
 }
 
-fn sort_of(byte: u8) -> Option<ByteSort> {
+fn byte_sort(byte: u8) -> Option<ByteSort> {
     match byte {
         0 => Some(ByteSort::Nul),
         b'\t' | b'\r' | b'\n' => None,
@@ -422,7 +422,7 @@ fn escaped(digits: Option<&[u8]>) -> Option<ByteSort> {
     let text = digits.and_then(|digits| std::str::from_utf8(digits).ok());
     match text.and_then(|text| u8::from_str_radix(text, 16).ok()) {
         Some(b'\t' | b'\r' | b'\n') => Some(ByteSort::Control),
-        Some(byte) => sort_of(byte),
+        Some(byte) => byte_sort(byte),
         None => Some(ByteSort::BadEscape),
     }
 }
@@ -450,7 +450,7 @@ mod tests {
             took: Nanos::ZERO,
             pauses: Vec::new(),
         };
-        CaseResult { outcome, exchanges: vec![exchange], ..CaseResult::of(&case) }
+        CaseResult { outcome, exchanges: vec![exchange], ..CaseResult::new(&case) }
     }
 
     fn merged(mut cases: Vec<CaseResult>) -> String {

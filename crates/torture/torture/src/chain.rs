@@ -8,7 +8,7 @@ mod meeting;
 mod requests;
 
 pub use arrival::{Arrival, Handling, changes};
-pub use downgrade::parted;
+pub use downgrade::merge_difference;
 pub use meeting::Meeting;
 pub use requests::{ChainRequest, DisagreementClass, downgrades, requests};
 

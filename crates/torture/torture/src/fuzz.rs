@@ -73,7 +73,7 @@ impl FuzzPlace {
     }
 
     /// Returns the place with this name.
-    pub fn named(name: &str) -> Option<FuzzPlace> {
+    pub fn from_name(name: &str) -> Option<FuzzPlace> {
         FuzzPlace::ALL.iter().find(|(known, _)| *known == name).map(|(_, place)| *place)
     }
 }
@@ -127,7 +127,7 @@ pub fn escaped(data: &[u8]) -> String {
 }
 
 /// Returns the class of the outcome for the tally: a status, or how it ended without one.
-pub fn tallied(shot: &Shot, talk: &Talk) -> String {
+pub fn outcome_class(shot: &Shot, talk: &Talk) -> String {
     match (talk.replies.responses.first(), talk.end) {
         (Some(response), _) => response.status.to_string(),
         (None, TalkEnd::Closed) if talk.replies.junk.is_some() && is_http_09(shot) => {
@@ -146,7 +146,7 @@ pub fn tallied(shot: &Shot, talk: &Talk) -> String {
 pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     let (outcome, why) = found(shot, talk, plain);
     let expected = "a response other than a server error, or a closed connection".to_owned();
-    let kind = (outcome == ConversationOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
+    let kind = (outcome == ConversationOutcome::Fail).then(|| judge::FailureKind::new(talk, plain));
     let cause = judge::cause_of(kind, talk);
     let seen = judge::seen(talk);
     Judgement { outcome: outcome.into(), seen, expected, why, kind, cause, ..Judgement::default() }

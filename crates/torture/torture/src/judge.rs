@@ -10,12 +10,12 @@ pub mod severity;
 mod waits;
 
 pub use again::{again, random};
-pub use class::{Class, in_words};
+pub use class::{Class, description};
 pub use kind::{FailureKind, parses_content};
 pub use outcome::{ConversationOutcome, LimitOutcome, LoadOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
 use waits::awaits_continue;
-pub use waits::{MissingPart, is_hang, lacking, lacks_continue, part_still_awaited};
+pub use waits::{MissingPart, is_hang, lacks_continue, missing_part, part_still_awaited};
 
 use crate::case::{Exchange, RequirementLevel};
 use crate::framing::{self, MessageEnd};
@@ -113,12 +113,12 @@ pub fn judge(
 ) -> Judgement {
     let (outcome, why) = outcome(exchange, level, talk, plain);
     let expected: Vec<String> = exchange.accept.iter().map(Class::to_string).collect();
-    let kind = (outcome == ConversationOutcome::Fail).then(|| FailureKind::of(talk, plain));
+    let kind = (outcome == ConversationOutcome::Fail).then(|| FailureKind::new(talk, plain));
     let judged = outcome >= ConversationOutcome::Advisory;
     // a server error fails for another reason
     let is_error = kind.is_some_and(|kind| matches!(kind, FailureKind::Status(_)));
     let cause = match judged && !is_error {
-        true => cause_of(kind, talk).or_else(|| lacks(exchange, talk, plain)),
+        true => cause_of(kind, talk).or_else(|| missing_cause(exchange, talk, plain)),
         false => None,
     };
     Judgement {
@@ -181,7 +181,7 @@ fn before_status(received: &[u8]) -> Option<&[u8]> {
 const STATUS_PART: usize = 5;
 
 /// Returns the cause if one thing alone is missing.
-fn lacks(exchange: &Exchange, talk: &Talk, plain: &Plain) -> Option<Cause> {
+fn missing_cause(exchange: &Exchange, talk: &Talk, plain: &Plain) -> Option<Cause> {
     if waits::is_closed_before_content(talk) {
         return Some(Cause::NoContinue);
     }
@@ -366,7 +366,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
         )),
         more => Some(format!(
             "a valid request on the same connection got {} responses: requests and responses are \
-            out of step",
+            desynchronized",
             more.len()
         )),
     }
@@ -377,7 +377,7 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
 fn wrong_follow_up(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
     let answer = talk.replies.responses.iter().find(|answer| answer.stream == FOLLOW_UP);
     let over = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
-    let ended = over && !is_ended_by_us(talk) || frames.goodbye();
+    let ended = over && !is_ended_by_us(talk) || frames.has_goaway();
     match answer {
         Some(answer) if plain.is(answer) => None,
         Some(answer) if answer.complete => Some(format!(
@@ -431,7 +431,7 @@ const SETTING: u16 = 6;
 
 /// Returns whether the peer closed the QUIC connection with CONNECTION_CLOSE.
 fn sent_goodbye(talk: &Talk) -> bool {
-    talk.replies.frames.as_ref().is_some_and(|frames| frames.is_http3() && frames.goodbye())
+    talk.replies.frames.as_ref().is_some_and(|frames| frames.is_http3() && frames.has_goaway())
 }
 
 /// Returns whether one of our limits was reached first, which says nothing about the server.

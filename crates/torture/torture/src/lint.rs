@@ -23,7 +23,7 @@ pub struct LintRule {
 struct BrokenRules(Vec<LintRule>);
 
 impl BrokenRules {
-    fn say(
+    fn add_broken(
         &mut self,
         broken: bool,
         level: RequirementLevel,
@@ -36,7 +36,7 @@ impl BrokenRules {
     }
 
     /// Adds a rule that requires a field.
-    fn lacks(
+    fn require_field(
         &mut self,
         broken: bool,
         field: &'static str,
@@ -73,7 +73,7 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     let status = response.status;
     let has = |name: &str| response.has_field(name);
     let bare = lines.iter().any(|line| !line.ends_with(b"\r\n"));
-    found.say(
+    found.add_broken(
         bare,
         RequirementLevel::Must,
         "a line of the head does not end with CRLF",
@@ -81,27 +81,32 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     );
     let first = lines.first().copied().unwrap_or_default();
     let text = "the status line is not version, space, three digits, space, reason";
-    found.say(!is_status_line(content(first)), RequirementLevel::Must, text, "RFC 9112 section 4");
+    found.add_broken(
+        !is_status_line(content(first)),
+        RequirementLevel::Must,
+        text,
+        "RFC 9112 section 4",
+    );
     let rest = || lines.iter().skip(1).map(|line| content(line));
     let fields = || rest().filter(|line| !line.is_empty());
     let folded = fields().any(|line| matches!(line[0], b' ' | b'\t'));
-    found.say(folded, RequirementLevel::Must, "a field is folded", "RFC 9112 section 5.2");
+    found.add_broken(folded, RequirementLevel::Must, "a field is folded", "RFC 9112 section 5.2");
     let misnamed = fields().any(|line| !matches!(line[0], b' ' | b'\t') && !is_named(line));
-    found.say(
+    found.add_broken(
         misnamed,
         RequirementLevel::Must,
         "a field line has no valid name",
         "RFC 9112 section 5.1",
     );
     let dirty = fields().any(|line| line.iter().any(|byte| is_control(*byte)));
-    found.say(
+    found.add_broken(
         dirty,
         RequirementLevel::Must,
         "a field has a control character",
         "RFC 9110 section 5.5",
     );
     let twice = SINGLE.iter().any(|name| response.field(name).count() > 1);
-    found.say(
+    found.add_broken(
         twice,
         RequirementLevel::Must,
         "a field that is not a list appears twice",
@@ -110,7 +115,7 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     framing(response, http_10, &mut found);
     dates(response, &mut found);
     let text = "206 has neither Content-Range nor multipart/byteranges";
-    found.say(
+    found.add_broken(
         status == 206 && !is_part(response),
         RequirementLevel::Must,
         text,
@@ -124,17 +129,17 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     ];
     for (code, field, text, reference) in demands {
         let broken = status == code && !has(field);
-        found.lacks(broken, field, RequirementLevel::Must, text, reference);
+        found.require_field(broken, field, RequirementLevel::Must, text, reference);
     }
     let moved = matches!(status, 301 | 302 | 303 | 307 | 308) && !has("location");
     let (level, text) = (RequirementLevel::Should, "a redirection has no Location");
-    found.lacks(moved, "location", level, text, "RFC 9110 section 15.4");
+    found.require_field(moved, "location", level, text, "RFC 9110 section 15.4");
     let unranged = status == 416 && !has("content-range");
     let text = "416 has no Content-Range";
-    found.lacks(unranged, "content-range", level, text, "RFC 9110 section 15.5.17");
+    found.require_field(unranged, "content-range", level, text, "RFC 9110 section 15.5.17");
     let untyped = response.body_len > 0 && !has("content-type");
     let text = "content has no Content-Type";
-    found.lacks(untyped, "content-type", level, text, "RFC 9110 section 8.3");
+    found.require_field(untyped, "content-type", level, text, "RFC 9110 section 8.3");
     found.0
 }
 
@@ -143,35 +148,35 @@ fn framing(response: &Response, http_10: bool, found: &mut BrokenRules) {
     let (coded, sized) =
         (response.has_field("transfer-encoding"), response.has_field("content-length"));
     let text = "Content-Length and Transfer-Encoding are both present";
-    found.say(coded && sized, RequirementLevel::Must, text, "RFC 9112 section 6.2");
+    found.add_broken(coded && sized, RequirementLevel::Must, text, "RFC 9112 section 6.2");
     let number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let bad = response.field("content-length").any(|value| !number(value));
-    found.say(
+    found.add_broken(
         bad,
         RequirementLevel::Must,
         "Content-Length is not a number",
         "RFC 9110 section 8.6",
     );
     let bare = response.status == 204;
-    found.say(
+    found.add_broken(
         bare && sized,
         RequirementLevel::Must,
         "204 has a Content-Length",
         "RFC 9110 section 8.6",
     );
-    found.say(
+    found.add_broken(
         bare && coded,
         RequirementLevel::Must,
         "204 has a Transfer-Encoding",
         "RFC 9112 section 6.1",
     );
     let text = "the response to HTTP/1.0 has a Transfer-Encoding";
-    found.say(http_10 && coded, RequirementLevel::Must, text, "RFC 9112 section 6.1");
+    found.add_broken(http_10 && coded, RequirementLevel::Must, text, "RFC 9112 section 6.1");
 }
 
 fn dates(response: &Response, found: &mut BrokenRules) {
     let dated = matches!(response.status, 200..=499);
-    found.lacks(
+    found.require_field(
         dated && !response.has_field("date"),
         "date",
         RequirementLevel::Must,
@@ -179,7 +184,7 @@ fn dates(response: &Response, found: &mut BrokenRules) {
         "RFC 9110 section 6.6.1",
     );
     let wrong = DATES.iter().any(|name| response.field(name).any(|value| !is_date(value)));
-    found.say(
+    found.add_broken(
         wrong,
         RequirementLevel::Must,
         "a date is not in the required format",
@@ -190,7 +195,7 @@ fn dates(response: &Response, found: &mut BrokenRules) {
     let (changed, now) = (instant("last-modified"), instant("date"));
     let ahead = changed.zip(now).is_some_and(|(changed, now)| changed > now);
     let text = "Last-Modified is later than Date";
-    found.say(ahead, RequirementLevel::Must, text, "RFC 9110 section 8.8.2.1");
+    found.add_broken(ahead, RequirementLevel::Must, text, "RFC 9110 section 8.8.2.1");
 }
 
 fn is_part(response: &Response) -> bool {

@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::judge::{FailureKind, Judgement, Plain};
 use crate::result::SentPause;
 use conduit::Peer;
-use dialogue::http2::{FrameSeen, Spoken};
+use dialogue::http2::{FrameSeen, Protocol};
 use dialogue::replies::Response;
 use dialogue::talk::Awaited;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript, What};
@@ -69,7 +69,7 @@ pub struct Run {
 }
 
 impl Transcript {
-    pub fn of(run: &Run, execution: &Execution<'_>) -> Transcript {
+    pub fn new(run: &Run, execution: &Execution<'_>) -> Transcript {
         Transcript {
             loadstone: run.loadstone.clone(),
             target: run.target.clone(),
@@ -218,12 +218,12 @@ fn script(out: &mut Lines, script: &TalkScript) {
     if let Some(name) = &script.tls_name {
         out.put("tls", written(name.as_bytes()));
     }
-    match script.spoken {
-        Spoken::Http1 => {}
-        Spoken::Http2 => out.put("spoken", "http2"),
-        Spoken::Http2Raw => out.put("spoken", "http2-raw"),
-        Spoken::Http3 => out.put("spoken", "http3"),
-        Spoken::Datagrams => out.put("spoken", "quic-datagrams"),
+    match script.protocol {
+        Protocol::Http1 => {}
+        Protocol::Http2 => out.put("spoken", "http2"),
+        Protocol::Http2Raw => out.put("spoken", "http2-raw"),
+        Protocol::Http3 => out.put("spoken", "http3"),
+        Protocol::Datagrams => out.put("spoken", "quic-datagrams"),
     }
     if let Some(bytes) = script.options.recv_buffer {
         out.put("receive-buffer", bytes);

@@ -137,7 +137,7 @@ impl CaseResult {
     }
 
     /// Returns an empty result.
-    pub fn of(case: &Case) -> CaseResult {
+    pub fn new(case: &Case) -> CaseResult {
         CaseResult {
             case: case.clone(),
             outcome: TestOutcome::Pass,

@@ -99,7 +99,7 @@ impl Audit {
     /// Logs the end of the run.
     pub fn end(&mut self, result: &RunResult, code: u8) {
         if let Some(stop) = &result.stopped {
-            self.note("stop", json!({ "why": stop.id(), "reason": cut(stop.why()) }));
+            self.note("stop", json!({ "why": stop.id(), "reason": truncate(stop.why()) }));
         } else if result.interrupted {
             self.note("stop", json!({ "why": "interrupted", "reason": "a signal" }));
         }
@@ -107,7 +107,7 @@ impl Audit {
         let fields = json!({
             "exit": code,
             "cases": tested,
-            "ended_early": result.ended_early.as_deref().map(cut),
+            "ended_early": result.ended_early.as_deref().map(truncate),
             "elapsed_s": result.took.as_secs_f64(),
         });
         self.note("end", fields);
@@ -154,7 +154,7 @@ fn check_end(last: &ChainLink, head: Option<&ChainLink>) -> Result<(), String> {
         .to_owned())
 }
 
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     text.chars().take(WORDS_MAX).collect()
 }
 
@@ -162,7 +162,8 @@ fn cut(text: &str) -> String {
 pub fn words() -> Vec<String> {
     const ALL_MAX: usize = 12_000;
     let mut left = ALL_MAX;
-    let all = store::masked_words(&console::typed(), &[]).into_iter().map(|word| cut(&word));
+    let all =
+        store::masked_words(&console::command_words(), &[]).into_iter().map(|word| truncate(&word));
     all.take_while(|word| {
         let fits = word.len() <= left;
         left = left.saturating_sub(word.len());
@@ -172,7 +173,7 @@ pub fn words() -> Vec<String> {
 }
 
 impl RunLog for Audit {
-    fn begun(&mut self) -> Result<(), String> {
+    fn write_start(&mut self) -> Result<(), String> {
         self.append("begin", self.beginning.clone())
     }
 
@@ -185,7 +186,7 @@ impl RunLog for Audit {
     }
 
     fn refused(&mut self, why: &str) -> Result<(), String> {
-        self.append("refused", Map::from_iter([("reason".to_owned(), cut(why).into())]))
+        self.append("refused", Map::from_iter([("reason".to_owned(), truncate(why).into())]))
     }
 }
 
@@ -201,7 +202,7 @@ impl Watcher for AuditWriter {
                 let fields = json!({
                     "case": result.case.id,
                     "outcome": result.outcome.id(),
-                    "skipped": result.skipped.as_deref().map(cut),
+                    "skipped": result.skipped.as_deref().map(truncate),
                     "connections": result.spent.connections,
                     "requests": result.spent.requests,
                     "bytes": result.spent.bytes,
@@ -220,7 +221,7 @@ impl Watcher for AuditWriter {
 pub struct Unwritten;
 
 impl RunLog for Unwritten {
-    fn begun(&mut self) -> Result<(), String> {
+    fn write_start(&mut self) -> Result<(), String> {
         Ok(())
     }
     fn proved(&mut self, _: &FoundProof) -> Result<(), String> {
@@ -254,7 +255,7 @@ mod tests {
             for run in ["a", "b", "c"] {
                 let mut one = audit(folder.path(), run);
                 scope.spawn(move || {
-                    one.begun().unwrap();
+                    one.write_start().unwrap();
                     for _ in 0..20 {
                         one.note("case-begin", json!({}));
                     }
@@ -269,13 +270,13 @@ mod tests {
     fn after_a_crash_the_log_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let mut one = audit(folder.path(), "a");
-        one.begun().unwrap();
-        one.begun().unwrap();
+        one.write_start().unwrap();
+        one.write_start().unwrap();
         let log = folder.path().join(FILE);
         let whole = fs::read(&log).unwrap();
         fs::write(&log, [&whole[..], b"{\"hash\":\"12"].concat()).unwrap();
-        one.begun().unwrap();
-        one.begun().unwrap();
+        one.write_start().unwrap();
+        one.write_start().unwrap();
         let found = verify(folder.path()).unwrap();
         assert_eq!((found.last.line, found.torn), (4, 1));
     }
@@ -284,23 +285,25 @@ mod tests {
     fn a_log_that_was_cut_is_not_written_on() {
         let folder = tempfile::tempdir().unwrap();
         let mut one = audit(folder.path(), "a");
-        (0..3).for_each(|_| one.begun().unwrap());
+        (0..3).for_each(|_| one.write_start().unwrap());
         let log = folder.path().join(FILE);
         let whole = fs::read_to_string(&log).unwrap();
         fs::write(&log, whole.lines().next().unwrap().to_owned() + "\n").unwrap();
-        assert!(one.begun().unwrap_err().contains("its last lines were changed"));
+        assert!(one.write_start().unwrap_err().contains("its last lines were changed"));
         fs::write(&log, "something else\n").unwrap();
-        assert!(one.begun().unwrap_err().contains("its last line is not a line of an audit log"));
+        assert!(
+            one.write_start().unwrap_err().contains("its last line is not a line of an audit log")
+        );
         fs::remove_file(&log).unwrap();
-        assert!(one.begun().unwrap_err().contains("its last lines were changed"));
+        assert!(one.write_start().unwrap_err().contains("its last lines were changed"));
         fs::remove_file(head_of(&log)).unwrap();
-        one.begun().unwrap();
+        one.write_start().unwrap();
     }
 
     #[test]
     fn write_errors_are_reported() {
         let mut one = audit(Path::new("/nowhere"), "a");
-        assert!(one.begun().unwrap_err().contains("/nowhere/torture-audit.jsonl"));
+        assert!(one.write_start().unwrap_err().contains("/nowhere/torture-audit.jsonl"));
         one.note("case-begin", json!({}));
         assert!(one.trouble().unwrap().contains("No such file"));
     }

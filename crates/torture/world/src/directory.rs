@@ -101,7 +101,7 @@ impl Recorder {
             .write_all(PROBES_HEAD.as_bytes())
             .with_context(|| format!("cannot write in {}", root.display()))?;
         let facts = RunDescription {
-            arguments: store::masked_words(&console::typed(), &[]),
+            arguments: store::masked_words(&console::command_words(), &[]),
             target: target.clone(),
             cases: cases.to_vec(),
             report: report.clone(),
@@ -143,7 +143,7 @@ impl Recorder {
     /// Fails for a write failure, now or earlier.
     pub fn finish(mut self, torture: &TortureRecord) -> Result<(), Failure> {
         let failures = self.kept.iter().map(|kept| kept.folder.clone()).collect();
-        let end = RunEnd::of(torture, self.executions, failures);
+        let end = RunEnd::new(torture, self.executions, failures);
         let trouble = self.trouble.take();
         let done = match trouble {
             Some(error) => Err(error.context(format!(
@@ -201,7 +201,7 @@ impl Recorder {
         self.cases
             .write_all(line.as_bytes())
             .with_context(|| format!("cannot write {}", self.root.join("cases.jsonl").display()))?;
-        let transcript = Transcript::of(&self.run, execution);
+        let transcript = Transcript::new(&self.run, execution);
         let text = record::write(&transcript);
         let outcome = execution.judgement.outcome;
         if outcome.is_favorable() {
@@ -223,7 +223,7 @@ impl Recorder {
         let kept = self.kept.iter().find(|one| one.case == shrunk.case && one.name == shrunk.name);
         let Some(kept) = kept else { return Ok(()) };
         let folder = Path::new(&kept.folder);
-        let transcript = record::write(&Transcript::of(&self.run, execution));
+        let transcript = record::write(&Transcript::new(&self.run, execution));
         write_whole(&folder.join("shrunk.lsw"), transcript.as_bytes())?;
         write_whole(&folder.join("shrunk.bin"), &shrunk.bytes())
     }
@@ -231,7 +231,7 @@ impl Recorder {
     fn probed(&mut self, probe: &Probe) -> Result<()> {
         let path = self.root.join("probes.csv");
         self.probes
-            .write_all(probe_line(&ProbeRecord::of(probe)).as_bytes())
+            .write_all(probe_line(&ProbeRecord::new(probe)).as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -312,7 +312,7 @@ fn open(path: &Path) -> Result<File> {
 
 /// Writes a file completely or not at all.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let beside = files::beside(path);
+    let beside = files::temporary_path(path);
     let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // nothing more can be done about it

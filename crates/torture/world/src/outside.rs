@@ -25,6 +25,7 @@ pub struct ProofWatch {
 }
 
 impl ProofWatch {
+    /// Starts the thread that reads the sources.
     /// `sources` are created on the thread that uses them.
     ///
     /// # Errors
@@ -79,7 +80,7 @@ pub fn signs(
 ) -> Box<dyn FnMut() -> Option<Stop>> {
     let parent = rustix::process::getppid();
     Box::new(move || {
-        if signals::caught() > 0 {
+        if signals::received_signal() > 0 {
             return Some(Stop::Interrupted);
         }
         if rustix::process::getppid() != parent {

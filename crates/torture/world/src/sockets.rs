@@ -6,7 +6,7 @@ use campaign::{Done, ServerCommand, World};
 use conduit::{Io, Ready, TlsFactory};
 use dialogue::governor::Governor;
 use dialogue::governor::Stop;
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use dialogue::packets::PacketLink;
 use dialogue::talk::{Carried, Conversations, Director, WaitUntil, play};
 use net::reactor::Reactor;
@@ -78,24 +78,24 @@ impl Sockets {
     ///
     /// # Errors
     /// Fails if no descriptor is available.
-    pub fn over_quic(mut self, spoken: Spoken) -> Result<Sockets, Failure> {
-        let carrier = self.tls.as_ref().filter(|_| spoken.is_http3());
+    pub fn over_quic(mut self, protocol: Protocol) -> Result<Sockets, Failure> {
+        let carrier = self.tls.as_ref().filter(|_| protocol.is_http3());
         if let Some(carrier) = carrier.and_then(Carrier::of_factory) {
             let reactor = Reactor::new(Nanos::ZERO)
                 .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
-            self.quic = Some(Box::new(carrier.over(reactor)));
+            self.quic = Some(Box::new(carrier.wrap(reactor)));
         }
         Ok(self)
     }
 
     /// Watches the server's own side.
-    pub fn seeing(mut self, server: Option<Seen>) -> Sockets {
+    pub fn with_server_watch(mut self, server: Option<Seen>) -> Sockets {
         self.server = server;
         self
     }
 
     /// Uses an emulated path.
-    pub fn through(mut self, route: Option<EmulatedPath>) -> Sockets {
+    pub fn with_path(mut self, route: Option<EmulatedPath>) -> Sockets {
         self.route = route;
         self
     }
@@ -158,7 +158,7 @@ impl World for Sockets {
     fn play(&mut self, director: &mut dyn Director) {
         self.look();
         let factory = self.tls.as_mut().map(|factory| factory as &mut dyn TlsFactory);
-        let patience = self.route.as_ref().map_or(Nanos::ZERO, EmulatedPath::patience);
+        let patience = self.route.as_ref().map_or(Nanos::ZERO, EmulatedPath::setup_allowance);
         let mut stage = Conversations::new(factory, &mut self.governor)
             .patient(patience)
             .carrying(&mut self.carried)

@@ -2,7 +2,7 @@
 //! Redirects are not followed, proxies are not used, and the certificate is always checked.
 
 use conduit::{Io, Peer, TlsFactory};
-use engine::exchange::{Exchange, Heard, Message, Request};
+use engine::exchange::{Exchange, ExchangeOutcome, Message, Request};
 use net::reactor::Reactor;
 use protocol::http1::response::Asked;
 use session::wall_clock;
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Internet {
 }
 
 impl Internet {
-    /// `host` and `fields` as in the requests of the run.
+    /// Creates a client; `host` and `fields` as in the requests of the run.
     ///
     /// # Errors
     /// Fails if no descriptor is available, or the system's certificates cannot be read.
@@ -60,7 +60,7 @@ impl Internet {
         self.reactor.now()
     }
 
-    fn fetch(&mut self, address: SocketAddr) -> Option<Heard> {
+    fn fetch(&mut self, address: SocketAddr) -> Option<ExchangeOutcome> {
         let (host, fields) = (&self.host, &self.fields);
         let head = format!(
             "GET {FILE_PATH} HTTP/1.1\r\nHost: {host}\r\n{fields}Connection: close\r\n\r\n"

@@ -9,7 +9,11 @@ use units::Stream;
 /// Percentiles of the resampled differences, moved outwards for small samples: a bootstrap's spread
 /// is too small by √((n − 1)/n), and Student's t is wider than the normal (Hesterberg, The American
 /// Statistician 69, 2015: the expanded percentile interval). NaN if undefined.
-pub(super) fn of(blocks: &[Block], resamples: u32, stream: &mut Stream) -> (f64, f64) {
+pub(super) fn bootstrap_interval(
+    blocks: &[Block],
+    resamples: u32,
+    stream: &mut Stream,
+) -> (f64, f64) {
     let resamples = resamples.clamp(40, RESAMPLES_MAX) as usize;
     let mut found: Vec<f64> = match blocks {
         [only] => (0..resamples).map(|_| of_runs(only, stream)).collect(),

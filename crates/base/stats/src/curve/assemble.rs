@@ -1,9 +1,9 @@
 //! Conclusions from the steps of one target.
 
 use super::{
-    Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Purpose, Span, Tried, crumbs,
-    failing_from, hysteresis, knee, knee_by_kneedle, levels, overload, peak, power, predicted,
-    threshold, usl,
+    Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Purpose, Span, Tried, failing_from,
+    hysteresis, inconclusive_reason, knee, knee_by_kneedle, levels, overload, peak, power,
+    predicted, threshold, usl,
 };
 use crate::Objective;
 use crate::interval::CONFIDENCE;
@@ -14,7 +14,7 @@ use crate::interval::CONFIDENCE;
 /// may be empty. The caller fills in recovery times, and a capacity found by a search replaces the
 /// one computed here.
 pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -> Curve {
-    if let Some(why) = crumbs(steps.iter().map(|(purpose, point)| (*purpose, point))) {
+    if let Some(why) = inconclusive_reason(steps.iter().map(|(purpose, point)| (*purpose, point))) {
         return Curve { notes: vec![format!("{why}.")], ..Curve::default() };
     }
     let of = |wanted: &[Purpose]| -> Vec<Level> {

@@ -10,7 +10,9 @@ const STEPS_MIN: usize = 4;
 /// Returns the reason why these steps of one target, in run order, allow no conclusion: the client
 /// limited the first ones, or more than half of all. Overload and the steps after it do not count:
 /// there the client may well reach its limit.
-pub fn crumbs<'a>(steps: impl IntoIterator<Item = (Purpose, &'a Point)>) -> Option<String> {
+pub fn inconclusive_reason<'a>(
+    steps: impl IntoIterator<Item = (Purpose, &'a Point)>,
+) -> Option<String> {
     let counted = |purpose| !matches!(purpose, Purpose::Overload | Purpose::Recovery);
     let limited: Vec<bool> = steps
         .into_iter()
@@ -39,7 +41,7 @@ mod tests {
             (purpose, Point { client_limited: mark.eq_ignore_ascii_case(&'x'), ..Point::default() })
         };
         let points: Vec<(Purpose, Point)> = steps.chars().map(point).collect();
-        crumbs(points.iter().map(|(purpose, point)| (*purpose, point))).is_some()
+        inconclusive_reason(points.iter().map(|(purpose, point)| (*purpose, point))).is_some()
     }
 
     #[test]

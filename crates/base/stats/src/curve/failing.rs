@@ -41,7 +41,7 @@ pub fn fails_alike(steps: &[Point]) -> bool {
     if let [first, second] = usable[..] {
         let (low, high) =
             if first.level < second.level { (first, second) } else { (second, first) };
-        return low.level < high.level && alike(&[low], &[high]);
+        return low.level < high.level && both_fail(&[low], &[high]);
     }
     let mut sorted = usable;
     sorted.sort_by(|a, b| a.level.total_cmp(&b.level));
@@ -53,11 +53,11 @@ pub fn fails_alike(steps: &[Point]) -> bool {
     let Some(last) = enough else { return false };
     let above = sorted.partition_point(|point| point.level <= sorted[last].level);
     let (low, high) = sorted.split_at(above);
-    !high.is_empty() && alike(low, high)
+    !high.is_empty() && both_fail(low, high)
 }
 
 /// Returns whether both groups fail, and the lower one hardly less.
-fn alike(low: &[&Point], high: &[&Point]) -> bool {
+fn both_fail(low: &[&Point], high: &[&Point]) -> bool {
     let pooled = |points: &[&Point]| {
         let calls = |point: &&Point| (point.achieved_per_s * point.window_s).max(1.0);
         let failed: f64 = points.iter().map(|point| calls(point) * point.failure_share).sum();

@@ -242,7 +242,8 @@ fn resampled(
     let mut stream = Seed(1).stream(Purpose::Bootstrap, 0);
     let mut ends: Vec<(f64, f64)> = Vec::new();
     for _ in 0..RESAMPLES {
-        let drawn: Vec<Level> = levels.iter().map(|level| redrawn(level, &mut stream)).collect();
+        let drawn: Vec<Level> =
+            levels.iter().map(|level| resampled_once(level, &mut stream)).collect();
         ends.extend(find(&drawn).map(|(_, low, high)| (low, high)));
     }
     if ends.len() * 2 < RESAMPLES {
@@ -256,7 +257,7 @@ fn resampled(
     Some((lows[cut], highs[highs.len() - 1 - cut]))
 }
 
-fn redrawn(level: &Level, stream: &mut Stream) -> Level {
+fn resampled_once(level: &Level, stream: &mut Stream) -> Level {
     let count = level.points.len() as u64;
     let one = |_: &Point| level.points[stream.below(count) as usize];
     Level { at: level.at, points: level.points.iter().map(one).collect() }

@@ -45,7 +45,7 @@ impl Purpose {
     }
 
     /// Returns the purpose with this name.
-    pub fn named(id: &str) -> Option<Purpose> {
+    pub fn from_name(id: &str) -> Option<Purpose> {
         Purpose::ALL.into_iter().find(|purpose| purpose.id() == id)
     }
 }
@@ -64,7 +64,7 @@ impl Point {
     /// Returns the measurement of one step. `level`: requested value on the axis. `sessions`: each
     /// arrival is a session of calls, which are due long after it, so that the offered load is
     /// counted over the window and not over the time of the arrivals.
-    pub fn of(
+    pub fn new(
         level: f64,
         measurement: &Measurement,
         verdict: &Verdict,
@@ -82,7 +82,7 @@ impl Point {
             false => hist.mean().as_secs_f64(),
         };
         let figures = |objective: &Objective| objective.figures(total, window);
-        let met = objectives.iter().map(|objective| objective.met(&figures(objective)).1);
+        let met = objectives.iter().map(|objective| objective.evaluate(&figures(objective)).1);
         let failure_share = total.counts.failure_share();
         let span = if sessions { window } else { measurement.due_span() };
         let point = Point {
@@ -90,7 +90,7 @@ impl Point {
             offered_per_s: per_s(offered(total), span),
             achieved_per_s: per_s(total.in_window, window),
             goodput_per_s: per_s(total.good_in_window, window),
-            concurrency: Little::of(total, window).map_or(0.0, |little| little.concurrency),
+            concurrency: Little::new(total, window).map_or(0.0, |little| little.concurrency),
             response_mean_s: mean(&response),
             service_mean_s: mean(&total.service),
             p99_s: match response.is_empty() {
@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn every_purpose_is_found_by_its_name() {
         for purpose in Purpose::ALL {
-            assert_eq!(Purpose::named(purpose.id()), Some(purpose));
+            assert_eq!(Purpose::from_name(purpose.id()), Some(purpose));
         }
-        assert_eq!(Purpose::named("sideways"), None);
+        assert_eq!(Purpose::from_name("sideways"), None);
     }
 
     fn verdict(id: CauseId, state: State) -> Verdict {
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_measurement_becomes_a_point() {
         let objectives = crate::parse_objectives("p99<50ms, failures<5%").unwrap();
-        let point = Point::of(10.0, &measurement(), &Verdict::default(), false, &objectives);
+        let point = Point::new(10.0, &measurement(), &Verdict::default(), false, &objectives);
         near(point.offered_per_s, 10.0);
         near(point.achieved_per_s, 10.0);
         near(point.goodput_per_s, 9.0);
@@ -216,14 +216,14 @@ mod tests {
             ("p99<50ms, failures<20%, failures<5%", true, false),
         ] {
             let parsed = crate::parse_objectives(objectives).unwrap();
-            let point = Point::of(10.0, &measurement(), &Verdict::default(), false, &parsed);
+            let point = Point::new(10.0, &measurement(), &Verdict::default(), false, &parsed);
             assert_eq!((point.fails(), point.met), (fails, Some(met)), "{objectives}");
         }
     }
 
     #[test]
     fn without_objectives_nothing_is_met_or_missed() {
-        let point = Point::of(10.0, &Measurement::default(), &Verdict::default(), false, &[]);
+        let point = Point::new(10.0, &Measurement::default(), &Verdict::default(), false, &[]);
         assert_eq!(point.met, None);
         assert!(point.response_mean_s.is_nan() && point.p99_s.is_nan());
     }
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn the_client_is_named_when_it_set_the_limit() {
         let limited = |id, state| {
-            Point::of(1.0, &measurement(), &verdict(id, state), false, &[]).client_limited
+            Point::new(1.0, &measurement(), &verdict(id, state), false, &[]).client_limited
         };
         assert!(limited(CauseId::NotOffered, State::Invalid));
         assert!(limited(CauseId::Descriptors, State::Invalid));

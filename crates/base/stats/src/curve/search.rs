@@ -157,7 +157,7 @@ impl Search {
     pub fn capacity(&self) -> Option<Capacity> {
         let of = |end: TrialEnd| self.levels(end);
         let (at, how) = match self.belief() {
-            Some(belief) => (self.shown(&belief), CapacityEnd::Bracketed),
+            Some(belief) => (self.reported_span(&belief), CapacityEnd::Bracketed),
             None if of(TrialEnd::Met).next().is_some() => {
                 let shown = of(TrialEnd::Met).fold(0.0, f64::max);
                 let how = match self.limit.is_finite() {
@@ -193,7 +193,7 @@ impl Search {
             };
             Some(Tried { level: trial.level, met, length })
         };
-        Belief::of(&self.tried.iter().filter_map(tried).collect::<Vec<_>>())
+        Belief::new(&self.tried.iter().filter_map(tried).collect::<Vec<_>>())
     }
 
     /// Returns the next level while the edge is not enclosed: up while the objectives are met, down
@@ -256,18 +256,18 @@ impl Search {
         let missing = sides.map(|side| {
             LONG_EACH_SIDE.saturating_sub(long.iter().filter(|(_, end)| *end == side).count())
         });
-        if self.narrow(span, width) && missing == [0, 0] {
+        if self.is_narrow(span, width) && missing == [0, 0] {
             return Next::Done;
         }
         let enclosed = self.tried.len().saturating_sub(self.strides());
         let is_long = !long.is_empty()
             || enclosed >= SHORT_MAX
             || width <= SHORT_UNTIL
-            || self.narrow(span, width);
+            || self.is_narrow(span, width);
         let place = match is_long {
             // an interval that is narrow enough is confirmed at its ends
-            true if self.narrow(span, width) && missing[0] > 0 => 0.05,
-            true if self.narrow(span, width) => 0.95,
+            true if self.is_narrow(span, width) && missing[0] > 0 => 0.05,
+            true if self.is_narrow(span, width) => 0.95,
             true => PLACES[long.len() % PLACES.len()],
             false => 0.5,
         };
@@ -288,12 +288,12 @@ impl Search {
         differs.map_or(self.tried.len(), |index| index + 2)
     }
 
-    fn narrow(&self, span: Span, width: f64) -> bool {
+    fn is_narrow(&self, span: Span, width: f64) -> bool {
         let neighbors = self.config.whole && span.high.floor() - span.low.floor() <= 1.0;
         width <= self.config.precision || neighbors
     }
 
-    fn shown(&self, belief: &Belief) -> Span {
+    fn reported_span(&self, belief: &Belief) -> Span {
         let span = belief.span(self.config.confidence);
         if !self.config.whole {
             return span;

@@ -43,8 +43,8 @@ pub(super) struct Belief {
 impl Belief {
     /// Returns the distribution after these trials; `None` without a trial that met the objectives
     /// and one that missed them.
-    pub(super) fn of(tried: &[Tried]) -> Option<Belief> {
-        let tried = about_the_edge(tried);
+    pub(super) fn new(tried: &[Tried]) -> Option<Belief> {
+        let tried = trials_near_edge(tried);
         let all_met = tried.iter().all(|one| one.met);
         if all_met || tried.iter().all(|one| !one.met) {
             return None;
@@ -94,7 +94,7 @@ impl Belief {
 
 /// Returns at most [`TRIALS_MAX`] trials, from both sides of the level with the fewest misplaced
 /// ones: trials far from the edge contribute least, and trials of a single side nothing.
-fn about_the_edge(tried: &[Tried]) -> Cow<'_, [Tried]> {
+fn trials_near_edge(tried: &[Tried]) -> Cow<'_, [Tried]> {
     if tried.len() <= TRIALS_MAX {
         return Cow::Borrowed(tried);
     }
@@ -129,5 +129,5 @@ fn likelihood(one: &Tried, log_capacity: f64, blur: f64) -> f64 {
 pub fn threshold(tried: &[Tried], confidence: f64) -> Option<Span> {
     let positive: Vec<Tried> =
         tried.iter().filter(|one| one.level > 0.0 && one.level.is_finite()).copied().collect();
-    Belief::of(&positive).map(|belief| belief.span(confidence))
+    Belief::new(&positive).map(|belief| belief.span(confidence))
 }

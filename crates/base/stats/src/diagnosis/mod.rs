@@ -97,7 +97,7 @@ impl Sign {
     }
 
     /// Returns the observation on a machine whose other programs may be the cause.
-    pub(crate) fn perhaps_ours(self) -> Sign {
+    pub(crate) fn possibly_local(self) -> Sign {
         let evidence =
             format!("{}; other programs used the cores, which may be the cause", self.evidence);
         Sign { confidence: self.confidence.min(Confidence::Possible), evidence }
@@ -190,7 +190,7 @@ pub fn of_run(evidence: &Evidence<'_>) -> Vec<Diagnosis> {
     let found = RULES.iter().filter_map(|rule| {
         let mut sign = (rule.find)(&view)?;
         if evidence.machine_busy && BY_CORES.contains(&rule.id) {
-            sign = sign.perhaps_ours();
+            sign = sign.possibly_local();
         }
         Some(Diagnosis { rule, confidence: sign.confidence, evidence: sign.evidence })
     });

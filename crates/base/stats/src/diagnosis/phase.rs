@@ -62,7 +62,7 @@ pub(crate) fn phase(rows: &[(Nanos, Nanos)]) -> Regularity {
     // due instants may precede the first response
     let seconds = |at: Nanos| (at.0 as f64 - first.0 as f64) / 1e9;
     let times: Vec<f64> = rows.iter().map(|(done, _)| seconds(*done)).collect();
-    let (stretches, length_s) = stretches(&times);
+    let (stretches, length_s) = dense_ranges(&times);
     if times.len() < TICKS_MIN || stretches.is_empty() {
         return Regularity::Unknown;
     }
@@ -96,7 +96,7 @@ pub(crate) fn phase(rows: &[(Nanos, Nanos)]) -> Regularity {
 
 /// Returns half-open ranges of responses that lie within this many seconds, each with enough of
 /// them; their length in seconds.
-fn stretches(times: &[f64]) -> (Vec<(usize, usize)>, f64) {
+fn dense_ranges(times: &[f64]) -> (Vec<(usize, usize)>, f64) {
     let span = times.last().copied().unwrap_or(0.0);
     let length_s =
         ratio(STRETCH_RESPONSES * span, times.len() as f64).clamp(STRETCH_S.0, STRETCH_S.1);

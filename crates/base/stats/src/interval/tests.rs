@@ -64,7 +64,7 @@ fn the_interval_of_a_quantile_widens_with_dependence() {
     // the slow calls are together, as the coarse rows of the series show
     let mut blocks = Blocks::default();
     (0..10).for_each(|row| {
-        blocks.push(Spread::of(&times(row * 1_000 + 1..=(row + 1) * 1_000)).block());
+        blocks.push(Spread::new(&times(row * 1_000 + 1..=(row + 1) * 1_000)).block());
     });
     let together = crate::quantile_interval(&hist, 0.99, &blocks).unwrap();
     assert!(together.effect > 50.0 && together.low < 9.0, "{together:?}");
@@ -90,11 +90,11 @@ fn exact_ranks_of_the_median() {
         (20, 6, 15, 0.958_61),
         (30, 10, 21, 0.957_23),
     ] {
-        let ranks = MedianRanks::of(n).unwrap();
+        let ranks = MedianRanks::for_runs(n).unwrap();
         assert_eq!((ranks.lower, ranks.upper), (lower, upper), "{n}");
         near(ranks.coverage, coverage, 5e-5);
     }
-    assert!((0..6).all(|n| MedianRanks::of(n).is_none()));
+    assert!((0..6).all(|n| MedianRanks::for_runs(n).is_none()));
 }
 
 /// The benchmark of the benchstat documentation.
@@ -157,7 +157,7 @@ proptest! {
 
     #[test]
     fn median_ranks_are_the_narrowest(n in 6usize..400) {
-        let ranks = MedianRanks::of(n).unwrap();
+        let ranks = MedianRanks::for_runs(n).unwrap();
         prop_assert!(ranks.coverage >= CONFIDENCE && ranks.lower <= ranks.upper);
         let below = Binomial::new(0.5, n as u64).unwrap();
         prop_assert!(below.cdf(ranks.lower as u64) > TAIL, "a narrower pair would do");

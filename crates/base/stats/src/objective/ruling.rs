@@ -116,7 +116,7 @@ impl Objective {
         looks: Looks,
     ) -> Ruling {
         let figures = self.figures(snapshot, window);
-        let figure = figures.of(self.metric);
+        let figure = figures.value(self.metric);
         if figure.is_nan() {
             let undecided = self.without_samples(snapshot, &figures);
             return Ruling {
@@ -207,7 +207,7 @@ impl Objective {
     fn interval(&self, figures: &Figures, blocks: &Blocks, looks: Looks) -> Option<FigureInterval> {
         if let Some((quantile, samples)) = figures.samples(self.metric) {
             let test = QuantileTest { samples, quantile, blocks, looks };
-            return (quantile < 1.0).then(|| test.interval(figures.of(self.metric)));
+            return (quantile < 1.0).then(|| test.interval(figures.value(self.metric)));
         }
         if let Some((found, of)) = figures.share(self.metric).filter(|_| self.is_estimate()) {
             let effect = blocks.effect(|block| (block.found, block.of));
@@ -231,7 +231,7 @@ impl Objective {
             }
             (None, Some((found, of))) => (found, of, self.bound),
             (None, None) => {
-                let (count, figure) = (figures.response.count(), figures.of(self.metric));
+                let (count, figure) = (figures.response.count(), figures.value(self.metric));
                 let factor = ((interval.high - figure) / (self.bound - figure)).powi(2).max(1.0);
                 let longer = Some(factor).filter(|factor| *factor <= LONGER_MAX);
                 let few = Undecided::FewSamples { count, needed: 2 };
@@ -299,7 +299,7 @@ impl Objective {
     fn without_lag(&self, snapshot: &Snapshot, figures: &Figures) -> Option<f64> {
         let response = snapshot.without_lag()?;
         let Some(part) = self.part(snapshot) else {
-            return Some(Figures { response, ..figures.clone() }.of(self.metric));
+            return Some(Figures { response, ..figures.clone() }.value(self.metric));
         };
         // the lateness of a transaction is the sum over its calls
         let calls_each = match part {

@@ -149,7 +149,7 @@ fn figures_against_their_bounds() {
         ("conforming>=50%", 0.5, true),
         ("conforming>50%", 0.5, false),
     ] {
-        let (found, kept) = Objective::parse(text).unwrap().met(&figures);
+        let (found, kept) = Objective::parse(text).unwrap().evaluate(&figures);
         assert!((found - figure).abs() <= 0.001 * figure, "{text}: {found}");
         assert_eq!(kept, met, "{text}: {found}");
     }
@@ -159,7 +159,7 @@ fn figures_against_their_bounds() {
 fn nothing_measured_keeps_no_bound() {
     let figures = Figures::new(&Snapshot::default(), Nanos::ZERO);
     for text in ["p99<50ms", "mean<1s", "failures<1%", "throughput>=1/s", "conforming<=100%"] {
-        let (figure, met) = Objective::parse(text).unwrap().met(&figures);
+        let (figure, met) = Objective::parse(text).unwrap().evaluate(&figures);
         assert!(figure.is_nan() && !met, "{text}: {figure}");
     }
 }

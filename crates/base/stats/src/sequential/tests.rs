@@ -38,7 +38,7 @@ fn a_fall_of_throughput_fails_and_a_rise_passes() {
     let fall = Margin { scale: Scale::Ratio, limit: -0.03, rises: false };
     assert_eq!(fall.answer(&sequence(&[-0.2; 8], 0.01), 1), MarginAnswer::Fail);
     assert_eq!(fall.answer(&sequence(&[0.2; 8], 0.01), 1), MarginAnswer::Pass);
-    let judged = fall.judged(&sequence(&[-0.02, 0.02, -0.03, 0.02, 0.0, -0.01], 0.03), 1);
+    let judged = fall.judge_margin(&sequence(&[-0.02, 0.02, -0.03, 0.02, 0.0, -0.01], 0.03), 1);
     assert_eq!(judged.answer, MarginAnswer::Undecided);
     assert!(judged.decidable < -0.03 && judged.low < judged.high, "{judged:?}");
 }
@@ -55,7 +55,7 @@ fn the_ends_are_where_the_evidence_reaches_the_level() {
     assert!(!some.shows(Direction::Above, low + 1e-6, 0.05));
     let few = sequence(&[0.01; 4], 0.01);
     assert!(few.end(Direction::Above, 0.05).is_infinite());
-    assert!(RISE.judged(&few, 1).decidable.is_nan());
+    assert!(RISE.judge_margin(&few, 1).decidable.is_nan());
 }
 
 /// Shares of zero have no spread, and a later rise is found nevertheless.
@@ -91,7 +91,7 @@ fn values_without_a_logarithm_are_refused() {
 #[test]
 fn the_blocks_still_needed_grow_near_the_margin() {
     let noisy = [0.04, -0.04, 0.03, -0.03, 0.05, -0.05, 0.01, -0.01];
-    let of = |limit: f64| Margin { limit, ..RISE }.judged(&sequence(&noisy, 0.04), 1);
+    let of = |limit: f64| Margin { limit, ..RISE }.judge_margin(&sequence(&noisy, 0.04), 1);
     let (near, far) = (of(0.005), of(0.03));
     assert_eq!((near.answer, far.answer), (MarginAnswer::Undecided, MarginAnswer::Undecided));
     assert!(near.blocks_needed > far.blocks_needed, "{near:?} {far:?}");

@@ -25,7 +25,7 @@ pub struct PathAnswer {
 }
 
 /// Returns the delay of a response by the lateness of the path: once for each direction.
-pub fn late_both_ways(facts: &PathFacts) -> Nanos {
+pub fn round_trip_lateness(facts: &PathFacts) -> Nanos {
     facts.late_p99 + facts.late_p99
 }
 
@@ -51,7 +51,7 @@ pub fn path_overload(facts: &PathFacts) -> Option<Cause> {
 /// among the facts.
 pub fn path_late(facts: &PathFacts, answer: Option<&PathAnswer>) -> Option<Cause> {
     let text = usual(facts).or_else(|| match answer {
-        Some(answer) => turned(facts, answer),
+        Some(answer) => path_caution(facts, answer),
         None => alone(facts),
     })?;
     Some(Cause {
@@ -78,11 +78,11 @@ fn usual(facts: &PathFacts) -> Option<String> {
     })
 }
 
-fn turned(facts: &PathFacts, answer: &PathAnswer) -> Option<String> {
+fn path_caution(facts: &PathFacts, answer: &PathAnswer) -> Option<String> {
     if let Some(objective) = &answer.turned {
         return Some(format!(
             "{objective} was missed by no more than the lateness of the path: {} (p99, both ways)",
-            show::duration(late_both_ways(facts))
+            show::duration(round_trip_lateness(facts))
         ));
     }
     let limit = PATH_LATE_MIN.max(share(answer.p99, answer.doubt_max));

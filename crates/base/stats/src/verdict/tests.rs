@@ -33,7 +33,7 @@ fn row(at: u64, done: u64, p50_ms: u64) -> Second {
 const QUANTILES: &[f64] = &[0.5, 0.9, 0.99, 0.999, 1.0];
 
 /// Returns the verdict as text: the state, then `id figure: text` and the advice per cause.
-fn judged(evidence: &Evidence<'_>) -> String {
+fn judge_margin(evidence: &Evidence<'_>) -> String {
     let verdict = judge(&Evidence { quantiles: QUANTILES, ..evidence.clone() });
     let mut out = verdict.state.id().to_owned();
     for Cause { id, figure, text, advice } in verdict.causes {
@@ -45,7 +45,7 @@ fn judged(evidence: &Evidence<'_>) -> String {
 }
 
 fn check(measurement: &Measurement, expected: &str) {
-    assert_eq!(judged(&Evidence::new(measurement)), expected);
+    assert_eq!(judge_margin(&Evidence::new(measurement)), expected);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_good_run_is_valid() {
         steal_share: Some(0.05),
         ..Evidence::new(&good)
     };
-    assert_eq!(judged(&evidence), "VALID", "thresholds are not crossed by standing on them");
+    assert_eq!(judge_margin(&evidence), "VALID", "thresholds are not crossed by standing on them");
 }
 
 #[test]
@@ -101,17 +101,17 @@ fn sessions_are_offered_as_sessions() {
     measurement.total.sessions.started = 1_000;
     check(&measurement, "VALID");
     measurement.total.counts.dropped = 20;
-    let verdict = judged(&Evidence::new(&measurement));
+    let verdict = judge_margin(&Evidence::new(&measurement));
     assert!(verdict.starts_with("INVALID\nnot-offered 0.9800: "), "{verdict}");
     measurement.total.counts.dropped = 0;
     measurement.total.sessions.started = 900;
-    let verdict = judged(&Evidence::new(&measurement));
+    let verdict = judge_margin(&Evidence::new(&measurement));
     assert!(verdict.starts_with("INVALID\nnot-offered 0.9000: "), "{verdict}");
     // a surplus does not hide the dropped ones
     measurement.total.sessions.started = 2_000;
     check(&measurement, "VALID");
     measurement.total.counts.dropped = 20;
-    let verdict = judged(&Evidence::new(&measurement));
+    let verdict = judge_margin(&Evidence::new(&measurement));
     assert!(verdict.starts_with("INVALID\nnot-offered 0.9800: "), "{verdict}");
     let mut tally = crate::ScenarioTally { intended: Some(1_000), ..Default::default() };
     (tally.sessions_started, tally.unissued) = (2_000, 20);
@@ -137,7 +137,7 @@ fn lateness_is_held_against_the_p99() {
         "INVALID\nslip 0.3335: up to 5.01 ms of the 15.0 ms p99 is client delay: 33.4 % (limit 25.0 %)",
     );
     let evidence = |doubt_max, measurement: &Measurement| {
-        judged(&Evidence { doubt_max, ..Evidence::new(measurement) })
+        judge_margin(&Evidence { doubt_max, ..Evidence::new(measurement) })
     };
     assert_eq!(evidence(0.40, &late(5)), "VALID");
     assert!(evidence(0.0, &late(1)).starts_with("VALID"), "a millisecond is nobody's doubt");
@@ -151,7 +151,7 @@ fn lateness_is_held_against_the_p99() {
 fn an_objective_is_met_missed_or_undecided() {
     let held = |text, measurement: &Measurement| {
         let objectives = [Objective::parse(text).unwrap()];
-        judged(&Evidence { objectives: &objectives, ..Evidence::new(measurement) })
+        judge_margin(&Evidence { objectives: &objectives, ..Evidence::new(measurement) })
     };
     let measurement = late(50);
     let lag = "lag 0.8334: up to 50.0 ms of the 60.0 ms p99 is client delay: 83.3 % (limit 25.0 %)";
@@ -189,7 +189,7 @@ fn ports_and_descriptors() {
     let (ports_out, descriptors_out) = (1, 1);
     let evidence = Evidence { ports_out, descriptors_out, ..Evidence::new(&measurement) };
     assert_eq!(
-        judged(&evidence),
+        judge_margin(&evidence),
         "INVALID\nports 3.0000: 3 connects found no free local port\n\
          descriptors 8.0000: 8 connects found no free file descriptor"
     );
@@ -209,7 +209,7 @@ fn a_run_without_a_success_is_invalid() {
         "INVALID\nall-failed 12.0000: none of 12 calls succeeded; 11 × connection refused",
     );
     measurement.total.counts.succeeded = 1;
-    assert!(!judged(&Evidence::new(&measurement)).contains("all-failed"));
+    assert!(!judge_margin(&Evidence::new(&measurement)).contains("all-failed"));
     check(
         &Measurement::default(),
         "DEGRADED\nfew-samples 0.0000: p99.9 is printed from 0 response times (at least 3,688)",
@@ -228,7 +228,7 @@ fn a_full_client_counts_in_a_closed_loop_only() {
     ] {
         let evidence =
             Evidence { closed_loop, driver_busy: Some(0.95), ..Evidence::new(&measurement) };
-        assert_eq!(judged(&evidence), expected);
+        assert_eq!(judge_margin(&evidence), expected);
     }
 }
 
@@ -243,7 +243,7 @@ fn a_drifting_run_is_degraded() {
          (Mann-Kendall p 8.3e-6; at most 10.0 % change)",
     );
     let evidence = Evidence { ramped: true, ..Evidence::new(&measurement) };
-    assert_eq!(judged(&evidence), "VALID");
+    assert_eq!(judge_margin(&evidence), "VALID");
     measurement.series = (0..12).map(|at| row(at, 2000 - 100 * at, 10)).collect();
     let drift = judge(&Evidence::new(&measurement)).causes.remove(0);
     assert!(drift.text.starts_with("throughput fell from 1,850/s to 1,050/s"), "{}", drift.text);
@@ -266,18 +266,18 @@ fn foreign_work_and_shared_cores() {
         (Some(f64::NAN), None, "VALID"),
     ] {
         let evidence = Evidence { foreign_share, steal_share, ..Evidence::new(&measurement) };
-        assert_eq!(judged(&evidence), expected);
+        assert_eq!(judge_margin(&evidence), expected);
     }
     // with calls that were issued late it explains why
     let mut late = good();
     late.total.punctual = Hist::from_buckets([(Nanos::from_millis(1), 10_000)]);
     let evidence = Evidence { foreign_share: Some(0.06), ..Evidence::new(&late) };
-    let judged_late = judged(&evidence);
+    let judged_late = judge_margin(&evidence);
     assert!(!judged_late.starts_with("VALID"), "{judged_late}");
     let shared_cores = Some("the server may run on our core 1".to_owned());
     let evidence = Evidence { shared_cores, ..Evidence::new(&measurement) };
     assert_eq!(
-        judged(&evidence),
+        judge_margin(&evidence),
         "DEGRADED\nshared-cores 1.0000: the server may run on our core 1"
     );
 }
@@ -412,7 +412,7 @@ fn sessions_without_a_row_are_not_offered() {
     let mut measurement = good();
     measurement.intended = Some(180);
     measurement.total.sessions.started = 180;
-    let held = |without_row| judged(&Evidence { without_row, ..Evidence::new(&measurement) });
+    let held = |without_row| judge_margin(&Evidence { without_row, ..Evidence::new(&measurement) });
     assert_eq!(held(0), "VALID");
     assert_eq!(held(1), "VALID");
     assert_eq!(
@@ -431,7 +431,7 @@ fn lateness_counts_at_every_printed_quantile() {
         total.succeeded.clear();
         total.succeeded.record_n(Nanos::from_millis(10), 10_000 - 10 * per_mille);
         total.succeeded.record_n(Nanos::from_millis(40), 10 * per_mille);
-        judged(&Evidence::new(&measurement))
+        judge_margin(&Evidence::new(&measurement))
     };
     assert_eq!(of(0), "VALID");
     let at =
@@ -448,7 +448,7 @@ fn lateness_counts_at_every_printed_quantile() {
     total.punctual.clear();
     total.punctual.record_n(Nanos::from_millis(10), 9_000);
     total.punctual.record_n(Nanos::from_millis(996), 1_000);
-    let text = judged(&Evidence::new(&measurement));
+    let text = judge_margin(&Evidence::new(&measurement));
     assert!(
         text.contains("up to 4.0") && text.contains(" of the 14.0 ms p50 is client delay: "),
         "{text}"

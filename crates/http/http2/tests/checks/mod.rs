@@ -11,7 +11,7 @@ pub(crate) fn server_bytes(data: &[u8]) {
     let mut session =
         Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
     let mut out = Vec::new();
-    (0..3).for_each(|_| session.ask(&request, None, &mut out));
+    (0..3).for_each(|_| session.send_request(&request, None, &mut out));
     for piece in bytes.chunks(usize::from(*cut).max(1)) {
         if !takes(&mut session, piece) {
             return;

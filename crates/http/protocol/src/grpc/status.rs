@@ -44,7 +44,7 @@ codes! {
 
 impl Code {
     /// Returns the code with this number; a number that the specification does not have is UNKNOWN.
-    pub fn of(number: u32) -> Code {
+    pub fn from_number(number: u32) -> Code {
         let known = Code::ALL.get(usize::try_from(number).unwrap_or(usize::MAX));
         known.copied().unwrap_or(Code::Unknown)
     }
@@ -129,7 +129,7 @@ pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
     let message = field("grpc-message").unwrap_or_default();
     let message = percent_decode(message).decode_utf8_lossy();
     Status {
-        code: Code::of(number),
+        code: Code::from_number(number),
         number,
         message: message.chars().take(MESSAGE_MAX).collect(),
         sent: true,

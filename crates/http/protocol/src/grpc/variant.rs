@@ -110,7 +110,7 @@ pub enum BodyForm {
 
 impl BodyForm {
     /// Returns the form of the responses to requests of this content type.
-    pub fn of(variant: Variant, content_type: &str) -> BodyForm {
+    pub fn new(variant: Variant, content_type: &str) -> BodyForm {
         match variant {
             Variant::Grpc => BodyForm::Messages { end_flag: 0, text: false },
             Variant::Web => BodyForm::Messages { end_flag: WEB_END, text: false },
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_web_call_is_its_last_frame() {
-        let form = BodyForm::of(Variant::Web, "");
+        let form = BodyForm::new(Variant::Web, "");
         let end = b"grpc-status:5\r\ngrpc-message:gone\r\n";
         let body = [prefixed(b"ab"), prefixed(b""), frame(0x80, end)].concat();
         let (count, found, fault) = read(form, &body);
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn base64_may_be_padded_in_its_middle() {
-        let form = BodyForm::of(Variant::WebText, "");
+        let form = BodyForm::new(Variant::WebText, "");
         let (message, end) = (prefixed(b"ab"), frame(0x80, b"grpc-status: 0\r\n"));
         let split = [STANDARD.encode(&message), STANDARD.encode(&end)].concat();
         let joined = STANDARD.encode([message, end].concat());
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_connect_call_has_its_status_in_http_or_json() {
-        let form = BodyForm::of(Variant::Connect, "application/proto");
+        let form = BodyForm::new(Variant::Connect, "application/proto");
         assert_eq!(read(form, b"\x0a\x01x"), (1, b"\x0a\x01x".to_vec(), None));
         assert_eq!(read(BodyForm::Error, b"{}"), (0, b"{}".to_vec(), None));
         assert_eq!(Variant::Connect.body(prefixed(b"ab"), false), b"ab");
@@ -307,7 +307,7 @@ mod tests {
         let cut = connect_status(200, None, false);
         assert_eq!((cut.code, cut.sent), (Code::Unknown, false));
         assert_eq!(connect_status(503, None, true).code, Code::Unavailable);
-        let stream = BodyForm::of(Variant::Connect, CONNECT_STREAM);
+        let stream = BodyForm::new(Variant::Connect, CONNECT_STREAM);
         let whole = Variant::Connect.response(b"ab", false);
         assert_eq!(whole.as_deref(), Some(&prefixed(b"ab")[..]));
         let body = [prefixed(b"a"), frame(2, b"{}")].concat();

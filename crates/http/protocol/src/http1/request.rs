@@ -74,7 +74,7 @@ impl RequestHead<'_> {
         };
         let (bytes, cookie_at) = self.message(keep);
         let (last, cookie_at_last) = self.message(last);
-        let asked = asked(self.method);
+        let asked = request_facts(self.method);
         Ok(Rendered { bytes, last, cookie_at, cookie_at_last, asked })
     }
 
@@ -125,7 +125,7 @@ impl RequestHead<'_> {
 }
 
 /// Returns facts about a request with this method, for the response reader.
-pub fn asked(method: &str) -> Asked {
+pub fn request_facts(method: &str) -> Asked {
     match method {
         "HEAD" => Asked::Head,
         "CONNECT" => Asked::Connect,

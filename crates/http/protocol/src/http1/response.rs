@@ -352,7 +352,7 @@ impl ResponseReader {
     /// Returns whether any byte of the current response was seen; empty lines before it do not
     /// count.
     #[inline]
-    pub fn begun(&self) -> bool {
+    pub fn has_begun(&self) -> bool {
         self.begun
     }
 }

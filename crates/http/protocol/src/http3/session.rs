@@ -5,7 +5,7 @@ use crate::http3::control::{CONTROL, Control};
 use crate::http3::frame::{self, DATA, SETTINGS};
 use crate::http3::qpack::SectionDecoder;
 use crate::http3::request::Coded;
-use crate::http3::stream::{Stream, StreamFacts, Stretch, Trouble};
+use crate::http3::stream::{Stream, StreamFacts, StreamFault, Stretch};
 use crate::http3::{SessionSettings, Violation, code, varint};
 use conduit::streams::{self, Cutter, Head, PieceKind};
 use sample::Http3Facts;
@@ -136,7 +136,7 @@ impl Session {
 
     /// Sends a request on a new stream, which becomes the last outstanding one. `cookie`: the value
     /// of an additional Cookie field.
-    pub fn ask(&mut self, request: &Coded, cookie: Option<&str>, out: &mut Vec<u8>) {
+    pub fn send_request(&mut self, request: &Coded, cookie: Option<&str>, out: &mut Vec<u8>) {
         self.open_stream(request, cookie, true, out);
     }
 
@@ -294,8 +294,8 @@ impl Session {
                 self.part = Some((id, if content.is_empty() { 0..0 } else { body }, false));
                 Ok(consumed)
             }
-            Err(Trouble::Connection(violation)) => Err(violation),
-            Err(Trouble::Stream(code)) => {
+            Err(StreamFault::Connection(violation)) => Err(violation),
+            Err(StreamFault::Stream(code)) => {
                 self.give_up(id, code, Parting::ByUs, out);
                 Ok(payload.len())
             }
@@ -318,8 +318,8 @@ impl Session {
                 self.part = Some((id, body, done));
                 Ok(())
             }
-            Err(Trouble::Connection(violation)) => Err(violation),
-            Err(Trouble::Stream(code)) => {
+            Err(StreamFault::Connection(violation)) => Err(violation),
+            Err(StreamFault::Stream(code)) => {
                 self.give_up(id, code, Parting::ByUs, out);
                 Ok(())
             }

@@ -82,16 +82,16 @@ pub(crate) struct Stretch {
 
 /// Reason why a stream cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum StreamFault {
     /// The connection cannot be used either.
     Connection(Violation),
     /// Only the stream is affected; our side abandons it with this code.
     Stream(u64),
 }
 
-impl Trouble {
-    const fn connection(code: u64, what: &'static str, section: &'static str) -> Trouble {
-        Trouble::Connection(Violation::new(code, what, section))
+impl StreamFault {
+    const fn connection(code: u64, what: &'static str, section: &'static str) -> StreamFault {
+        StreamFault::Connection(Violation::new(code, what, section))
     }
 }
 
@@ -115,7 +115,7 @@ impl Stream {
         input: &[u8],
         decoder: &mut SectionDecoder,
         settings: &SessionSettings,
-    ) -> Result<Stretch, Trouble> {
+    ) -> Result<Stretch, StreamFault> {
         let head = self.reader.open(input);
         let Some((kind, left)) = self.reader.current() else {
             return Ok(Stretch { consumed: head, ..Stretch::default() });
@@ -148,9 +148,9 @@ impl Stream {
         kind: u64,
         length: u64,
         settings: &SessionSettings,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), StreamFault> {
         let unexpected =
-            |what| Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 4.1"));
+            |what| Err(StreamFault::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 4.1"));
         let head = self.reader.head_bytes();
         match kind {
             DATA if !self.has_head => {
@@ -159,11 +159,15 @@ impl Stream {
             DATA | HEADERS if self.has_trailers => return unexpected("a frame after trailers"),
             HEADERS if self.is_open_tunnel() => {
                 let what = "fields on a stream that is a tunnel";
-                return Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 4.4"));
+                return Err(StreamFault::connection(
+                    FRAME_UNEXPECTED,
+                    what,
+                    "RFC 9114 section 4.4",
+                ));
             }
             HEADERS => {
                 if length > u64::from(settings.section_max) {
-                    return Err(Trouble::Stream(EXCESSIVE_LOAD));
+                    return Err(StreamFault::Stream(EXCESSIVE_LOAD));
                 }
                 let bytes = head + length;
                 if self.has_head {
@@ -176,15 +180,23 @@ impl Stream {
             }
             CANCEL_PUSH | SETTINGS | GOAWAY | MAX_PUSH_ID => {
                 let what = "a control stream's frame on a request stream";
-                return Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 7.2"));
+                return Err(StreamFault::connection(
+                    FRAME_UNEXPECTED,
+                    what,
+                    "RFC 9114 section 7.2",
+                ));
             }
             PUSH_PROMISE => {
                 let what = "a push that was not allowed";
-                return Err(Trouble::connection(ID_ERROR, what, "RFC 9114 section 7.2.5"));
+                return Err(StreamFault::connection(ID_ERROR, what, "RFC 9114 section 7.2.5"));
             }
             kind if is_reserved(kind) => {
                 let what = "a frame type reserved by HTTP/2";
-                return Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 7.2.8"));
+                return Err(StreamFault::connection(
+                    FRAME_UNEXPECTED,
+                    what,
+                    "RFC 9114 section 7.2.8",
+                ));
             }
             _ => {}
         }
@@ -197,7 +209,7 @@ impl Stream {
         &mut self,
         decoder: &mut SectionDecoder,
         settings: &SessionSettings,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, StreamFault> {
         let section = std::mem::take(&mut self.section);
         let trailers = self.has_head;
         let mut status = None;
@@ -207,17 +219,17 @@ impl Stream {
         self.section = section;
         self.section.clear();
         let plain = read.map_err(|broken| match broken {
-            Unreadable::Coding => Trouble::connection(
+            Unreadable::Coding => StreamFault::connection(
                 DECOMPRESSION_FAILED,
                 "fields that cannot be decompressed",
                 "RFC 9204 section 2.2",
             ),
-            Unreadable::TooLarge => Trouble::Stream(EXCESSIVE_LOAD),
-            Unreadable::Field => Trouble::Stream(MESSAGE_ERROR),
+            Unreadable::TooLarge => StreamFault::Stream(EXCESSIVE_LOAD),
+            Unreadable::Field => StreamFault::Stream(MESSAGE_ERROR),
         })?;
         match status {
             _ if trailers => self.has_trailers = true,
-            None => return Err(Trouble::Stream(MESSAGE_ERROR)),
+            None => return Err(StreamFault::Stream(MESSAGE_ERROR)),
             Some(100..=199) => {
                 self.facts.interim += 1;
                 (self.announced, self.facts.timed) = (None, false);
@@ -287,16 +299,16 @@ impl Stream {
     }
 
     /// Handles the end of the stream by the peer; fails if the response is incomplete.
-    pub(crate) fn end(&self) -> Result<(), Trouble> {
+    pub(crate) fn end(&self) -> Result<(), StreamFault> {
         if !self.reader.is_between() {
             let what = "a stream that ends within a frame";
-            return Err(Trouble::connection(FRAME_ERROR, what, "RFC 9114 section 7.1"));
+            return Err(StreamFault::connection(FRAME_ERROR, what, "RFC 9114 section 7.1"));
         }
         // RFC 9110 section 6.4.1: responses without content, whatever their length field
         let bare = self.headless || matches!(self.facts.status, 204 | 304) || self.is_open_tunnel();
         let short = self.announced.is_some_and(|length| length != self.facts.body_bytes) && !bare;
         if !self.has_head || short {
-            return Err(Trouble::Stream(MESSAGE_ERROR));
+            return Err(StreamFault::Stream(MESSAGE_ERROR));
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ fn session(requests: usize) -> Session {
         Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
     let mut out = Vec::new();
     session.start(&mut out);
-    (0..requests).for_each(|_| session.ask(&get(), None, &mut out));
+    (0..requests).for_each(|_| session.send_request(&get(), None, &mut out));
     session
 }
 
@@ -381,7 +381,7 @@ fn a_request_is_coded_once() {
 fn the_length_in_a_head_response_is_not_its_content() {
     let fields: [(&[u8], &[u8]); 1] = [(b":method", b"HEAD")];
     let mut session = Session::new(&SessionSettings::default());
-    session.ask(&Coded::new(fields.into_iter(), None), None, &mut Vec::new());
+    session.send_request(&Coded::new(fields.into_iter(), None), None, &mut Vec::new());
     let bytes = head(&[(":status", "200"), ("content-length", "1000")]);
     assert_eq!(describe(&mut session, &piece(0, &bytes, true)), ["0 \"\" done 200"]);
 }

@@ -37,7 +37,7 @@ enum Hash {
 }
 
 impl Hash {
-    fn of(self, text: &str) -> String {
+    fn hex_digest(self, text: &str) -> String {
         match self {
             Hash::Md5 => hex(Md5::digest(text.as_bytes())),
             Hash::Sha256 => hex(Sha256::digest(text.as_bytes())),
@@ -155,12 +155,13 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// Prepares the responses to a challenge.
     /// `cnonce`: the client's own nonce, unpredictable and of visible characters.
     pub fn new(challenge: Challenge, user: &str, password: &str, cnonce: String) -> Answers {
         let Algorithm { hash, session } = challenge.algorithm;
-        let mut secret = hash.of(&format!("{user}:{}:{password}", challenge.realm));
+        let mut secret = hash.hex_digest(&format!("{user}:{}:{password}", challenge.realm));
         if session {
-            secret = hash.of(&format!("{secret}:{}:{cnonce}", challenge.nonce));
+            secret = hash.hex_digest(&format!("{secret}:{}:{cnonce}", challenge.nonce));
         }
         Answers { challenge, cnonce, secret, user: user.to_owned(), count: 0 }
     }
@@ -172,11 +173,11 @@ impl Answers {
         let Challenge { realm, nonce, opaque, algorithm, algorithm_name, qop, .. } =
             &self.challenge;
         let hash = algorithm.hash;
-        let request = hash.of(&format!("{method}:{uri}"));
+        let request = hash.hex_digest(&format!("{method}:{uri}"));
         let (count, cnonce, secret) = (format!("{:08x}", self.count), &self.cnonce, &self.secret);
         let response = match qop {
-            true => hash.of(&format!("{secret}:{nonce}:{count}:{cnonce}:auth:{request}")),
-            false => hash.of(&format!("{secret}:{nonce}:{request}")),
+            true => hash.hex_digest(&format!("{secret}:{nonce}:{count}:{cnonce}:auth:{request}")),
+            false => hash.hex_digest(&format!("{secret}:{nonce}:{request}")),
         };
         let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
         let mut value = format!(
@@ -349,7 +350,7 @@ mod tests {
         let secret =
             |name: &str| Answers::new(one(&field(name)).unwrap(), "u", "p", "c".to_owned()).secret;
         let plain = secret("MD5");
-        assert_eq!(secret("MD5-sess"), Hash::Md5.of(&format!("{plain}:n:c")));
+        assert_eq!(secret("MD5-sess"), Hash::Md5.hex_digest(&format!("{plain}:n:c")));
         assert_ne!(secret("SHA-256-sess"), secret("SHA-256"));
     }
 

@@ -128,7 +128,7 @@ fn see_by<'a>(
             }
         }
     }
-    let (facts, begun) = (reader.facts(), reader.begun());
+    let (facts, begun) = (reader.facts(), reader.has_begun());
     let end = failed.map_or_else(|| reader.end_of_input(), Err);
     Seen { responses, open: (facts, body), begun, end, used }
 }

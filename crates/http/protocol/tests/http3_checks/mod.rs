@@ -15,7 +15,7 @@ pub(crate) fn server_bytes(data: &[u8]) {
         Session::new(&SessionSettings { keeps_heads: true, ..SessionSettings::default() });
     let mut out = Vec::new();
     session.start(&mut out);
-    (0..3).for_each(|_| session.ask(&request, Some("a=b"), &mut out));
+    (0..3).for_each(|_| session.send_request(&request, Some("a=b"), &mut out));
     let input = pieces(rest);
     for piece in input.chunks(usize::from(*cut).max(1)) {
         if !takes(&mut session, piece) {

@@ -233,10 +233,10 @@ impl Hand {
 
     fn take_crypto(&mut self, level: NumberSpace, offset: u64, bytes: &[u8]) {
         let crypto = &mut self.spaces[level as usize].crypto;
-        let before = crypto.held();
+        let before = crypto.buffered_bytes();
         crypto.put(offset, bytes, false);
         let sent = crypto.take();
-        let after = crypto.held();
+        let after = crypto.buffered_bytes();
         self.count_held(before, after);
         if sent.is_empty() || self.over.is_some() {
             return;
@@ -263,13 +263,13 @@ impl Hand {
         }
         let came = self.came.entry(stream).or_default();
         let over = came.is_over();
-        let held = came.held();
+        let held = came.buffered_bytes();
         let highest = came.highest();
-        let first = came.taken() == 0;
+        let first = came.consumed() == 0;
         came.put(offset, bytes, kind & 1 != 0);
         let new = came.take();
         let ends = came.is_over() && !over;
-        let after = came.held();
+        let after = came.buffered_bytes();
         let used = came.highest();
         self.window_used += used - highest;
         if used > WINDOW || self.window_used > WINDOW {

@@ -36,7 +36,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn of(known: &TransportParameters) -> Limits {
+    pub(super) fn new(known: &TransportParameters) -> Limits {
         let of = |id| number_of_parameter(known, id);
         Limits {
             data: of(0x04),

@@ -23,7 +23,7 @@ pub(crate) struct Shake {
 
 impl Shake {
     /// Parses the encoding of [`conduit::streams::PieceKind::Shake`].
-    pub(crate) fn of(described: &[u8]) -> Shake {
+    pub(crate) fn parse(described: &[u8]) -> Shake {
         let [high, low, parameters @ ..] = described else { return Shake::default() };
         Shake { options: u16::from_be_bytes([*high, *low]), parameters: parameters.to_vec() }
     }
@@ -70,7 +70,7 @@ pub(super) struct Shaking {
 }
 
 impl Shaking {
-    pub(super) fn of(shake: Shake) -> Shaking {
+    pub(super) fn new(shake: Shake) -> Shaking {
         let passes_over = shake.is(REPLAY);
         Shaking { shake, passes_over, ..Shaking::default() }
     }
@@ -92,7 +92,7 @@ impl Hand {
 
     /// Returns whether the server can read frames: in 1-RTT packets once it has our last handshake
     /// messages, and before in 0-RTT packets.
-    pub(super) fn speaks(&self) -> bool {
+    pub(super) fn can_read_frames(&self) -> bool {
         let held = self.shaking.holds();
         self.spaces[NumberSpace::Data as usize].keys.is_some() && !held || self.early.is_some()
     }
@@ -173,7 +173,7 @@ impl Hand {
 
     fn read_parameters(&mut self) {
         if let Ok(Some(known)) = self.session.transport_parameters() {
-            let before = std::mem::replace(&mut self.limits, Limits::of(&known));
+            let before = std::mem::replace(&mut self.limits, Limits::new(&known));
             self.reset_tokens.extend(self.limits.reset_token.clone());
             if self.early.is_some() && self.session.early_data_accepted() == Some(true) {
                 let pairs = before.remembered().into_iter().zip(self.limits.remembered());

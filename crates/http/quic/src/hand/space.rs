@@ -124,13 +124,13 @@ impl InOrder {
     }
 
     /// Returns the number of bytes taken in order.
-    pub(super) fn taken(&self) -> u64 {
+    pub(super) fn consumed(&self) -> u64 {
         self.next
     }
 
     /// Returns the number of bytes that wait for earlier ones, including the memory overhead of
     /// each piece.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.held
     }
 
@@ -181,10 +181,10 @@ mod tests {
         assert_eq!(arrivals.take(), b"hello");
         assert!(arrivals.is_over());
         arrivals.put(0, b"hello", true);
-        assert_eq!((arrivals.take(), arrivals.held()), (Vec::new(), 0));
+        assert_eq!((arrivals.take(), arrivals.buffered_bytes()), (Vec::new(), 0));
         arrivals.put(70, b"x", false);
         arrivals.put(5, b"!", false);
-        assert_eq!((arrivals.highest(), arrivals.held()), (71, 2 + 2 * PIECE));
-        assert_eq!((arrivals.take(), arrivals.held()), (b"!".to_vec(), 1 + PIECE));
+        assert_eq!((arrivals.highest(), arrivals.buffered_bytes()), (71, 2 + 2 * PIECE));
+        assert_eq!((arrivals.take(), arrivals.buffered_bytes()), (b"!".to_vec(), 1 + PIECE));
     }
 }

@@ -154,7 +154,7 @@ fn an_empty_end_closes_and_so_does_ours() {
     // ours first, and the stream is free when the server ends it too
     io.io.feed(0, &data(4, &head("200"), false));
     turn(&mut io);
-    io.shut(1);
+    io.shutdown_write(1);
     turn(&mut io);
     assert_eq!(names(&io.io.sent(0)), ["Data 4 fin"]);
     io.close(1, Close::Orderly);
@@ -183,7 +183,7 @@ fn a_server_without_the_setting_is_named() {
         io.io.feed(0, &start(100, settings));
         assert_eq!(turn(&mut io), "0rwe");
         assert_eq!(io.write(0, &[]), Err(IoError::Failed(FailureClass::UpgradeRefused)));
-        let why = io.why(0).unwrap();
+        let why = io.failure_text(0).unwrap();
         assert!(why.contains("HTTP/3") && why.contains("(RFC 9220 section 3)"), "{why}");
         assert_eq!(io.io.closed, [0]);
     }
@@ -191,7 +191,7 @@ fn a_server_without_the_setting_is_named() {
     open(&mut io, [0]);
     io.io.feed(0, &start(0, CONNECT));
     turn(&mut io);
-    assert!(io.why(0).unwrap().contains("allows no streams on an HTTP/3 connection"));
+    assert!(io.failure_text(0).unwrap().contains("allows no streams on an HTTP/3 connection"));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_violation_closes_the_connection_with_its_code() {
     let ended = turn(&mut io);
     assert!(ended.contains("0r") && ended.contains("1r"), "{ended}");
     assert_eq!(io.write(1, b"x"), Err(IoError::Failed(FailureClass::Protocol)));
-    assert!(io.why(1).unwrap().contains("RFC 9114 section 4.1"));
+    assert!(io.failure_text(1).unwrap().contains("RFC 9114 section 4.1"));
     assert_eq!(
         (names(&io.io.sent(0)), &io.io.closed[..]),
         (vec!["Close 0 105".to_owned()], &[0][..])
@@ -276,7 +276,7 @@ fn a_violation_closes_the_connection_with_its_code() {
     let mut io = asked(0..1);
     io.io.feed(0, &data(0, &[head("200"), head("200")].concat(), false));
     turn(&mut io);
-    assert!(io.why(0).unwrap().contains("RFC 9114 section 4.4"));
+    assert!(io.failure_text(0).unwrap().contains("RFC 9114 section 4.4"));
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn connections_are_closed_at_the_end() {
         fn close(&mut self, _: Slot, _: Close) {
             self.0.set(self.0.get() + 1);
         }
-        fn shut(&mut self, _: Slot) {}
+        fn shutdown_write(&mut self, _: Slot) {}
         fn facts(&mut self, _: Slot) -> Option<sample::SocketFacts> {
             None
         }

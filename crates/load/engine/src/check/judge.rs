@@ -1,6 +1,6 @@
 //! Compares a response with its expectations: nothing, or the first difference. Pure.
 
-use crate::exchange::{Reply, Trouble};
+use crate::exchange::{ExchangeError, Reply};
 use plan::check::{
     Content, Difference, Entries, Expect, Group, HeaderRule, JsonPlace, JsonRule, State,
     StepResult, Text, ValueSource, Wanted,
@@ -16,7 +16,7 @@ type Judged = Result<(), Difference>;
 /// Result of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answered<'a> {
-    pub(super) result: &'a Result<Reply, Trouble>,
+    pub(super) result: &'a Result<Reply, ExchangeError>,
     pub(super) took: Nanos,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn difference(
 fn judge(expect: &Expect, came: &Answered<'_>, captured: &dyn ValueSource) -> Judged {
     outcome(expect.outcome, came.result)?;
     match came.result {
-        Ok(reply) => response(expect, &ResponseParts::of(reply), came.took, captured),
+        Ok(reply) => response(expect, &ResponseParts::new(reply), came.took, captured),
         Err(_) => time(expect.at_least, expect.at_most, came.took),
     }
 }
@@ -45,7 +45,7 @@ pub(crate) struct ResponseParts<'a> {
 }
 
 impl<'a> ResponseParts<'a> {
-    pub(super) fn of(reply: &'a Reply) -> ResponseParts<'a> {
+    pub(super) fn new(reply: &'a Reply) -> ResponseParts<'a> {
         ResponseParts { status: reply.facts.status, head: &reply.head, body: &reply.body }
     }
 }
@@ -64,11 +64,11 @@ pub(crate) fn response(
     for (name, rule) in &expect.headers {
         header(name, rule, seen.head, captured)?;
     }
-    weigh("body", &expect.body, seen.body, seen.body.len() as u64, captured)?;
+    evaluate_response("body", &expect.body, seen.body, seen.body.len() as u64, captured)?;
     time(expect.at_least, expect.at_most, took)
 }
 
-fn outcome(wanted: Wanted, result: &Result<Reply, Trouble>) -> Judged {
+fn outcome(wanted: Wanted, result: &Result<Reply, ExchangeError>) -> Judged {
     let differs = |got: String| {
         let expected = match wanted {
             Wanted::Response => "a response",
@@ -153,7 +153,7 @@ pub(crate) fn meets(
 
 /// Returns whether the bytes differ from the expected ones.
 pub(crate) fn content_differs(wanted: &Content, bytes: &[u8], values: &dyn ValueSource) -> bool {
-    weigh("message", wanted, bytes, bytes.len() as u64, values).is_err()
+    evaluate_response("message", wanted, bytes, bytes.len() as u64, values).is_err()
 }
 
 /// Compares content with a rule. `what`: body, content.
@@ -164,10 +164,10 @@ pub(super) fn content(
     length: u64,
     captured: &dyn ValueSource,
 ) -> Option<Difference> {
-    weigh(what, wanted, bytes, length, captured).err()
+    evaluate_response(what, wanted, bytes, length, captured).err()
 }
 
-fn weigh(
+fn evaluate_response(
     what: &str,
     wanted: &Content,
     bytes: &[u8],

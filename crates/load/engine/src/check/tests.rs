@@ -27,7 +27,7 @@ impl Table {
         }
     }
 
-    fn heard(&mut self, request: &Outgoing) -> Heard {
+    fn heard(&mut self, request: &Outgoing) -> ExchangeOutcome {
         self.now += Nanos::from_millis(10);
         let text = String::from_utf8_lossy(request.message.http1_bytes()).into_owned();
         let line = text.lines().next().unwrap_or_default().to_owned();
@@ -35,8 +35,8 @@ impl Table {
         let found = self.responses.iter().position(|(asked, _)| line.starts_with(asked));
         let response = found.map_or("404\r\n", |at| self.responses[at].1);
         if response == "refused" {
-            let trouble = Trouble::new(FailureClass::Refused, "refused".into());
-            return Heard::nothing(trouble);
+            let trouble = ExchangeError::new(FailureClass::Refused, "refused".into());
+            return ExchangeOutcome::nothing(trouble);
         }
         let (status, rest) = response.split_once("\r\n").unwrap_or((response, ""));
         let (fields, body) = rest.split_once("\r\n\r\n").unwrap_or((rest, ""));
@@ -44,12 +44,12 @@ impl Table {
             ResponseFacts { status: status.parse().unwrap_or(0), ..ResponseFacts::default() };
         let head = format!("HTTP/1.1 {status}\r\n{fields}\r\n\r\n").into_bytes();
         let reply = Reply { facts, head, body: body.as_bytes().to_vec() };
-        Heard { result: Ok(reply), connected: true, took: Nanos::from_millis(10) }
+        ExchangeOutcome { result: Ok(reply), connected: true, took: Nanos::from_millis(10) }
     }
 }
 
 impl Caller for Table {
-    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<ExchangeOutcome> {
         requests.iter().map(|request| self.heard(request)).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Crawls of sites that are defined by tables.
 
 use super::*;
-use crate::exchange::Trouble;
+use crate::exchange::ExchangeError;
 use protocol::http1::response::ResponseFacts;
 
 /// Answers by path: status, fields, body. Any other path is not found.
@@ -18,7 +18,7 @@ fn table(responses: &[(&'static str, u16, &'static str, &'static str)]) -> Table
 }
 
 impl Caller for Table {
-    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard> {
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<ExchangeOutcome> {
         self.most_at_once = self.most_at_once.max(requests.len());
         requests.iter().map(|request| self.heard(request)).collect()
     }
@@ -29,20 +29,20 @@ impl Caller for Table {
 }
 
 impl Table {
-    fn heard(&mut self, request: &Outgoing) -> Heard {
+    fn heard(&mut self, request: &Outgoing) -> ExchangeOutcome {
         self.sent.push(String::from_utf8_lossy(request.message.http1_bytes()).into_owned());
         let path = &request.url[Position::BeforePath..];
         let found = self.responses.iter().find(|(known, ..)| *known == path);
         let (status, fields, body) =
             found.map_or((404, "", ""), |(_, status, fields, body)| (*status, *fields, *body));
         if status == 0 {
-            let trouble = Trouble::new(FailureClass::Refused, body.into());
-            return Heard::nothing(trouble);
+            let trouble = ExchangeError::new(FailureClass::Refused, body.into());
+            return ExchangeOutcome::nothing(trouble);
         }
         let facts = ResponseFacts { status, ..ResponseFacts::default() };
         let head = format!("HTTP/1.1 {status} X\r\n{fields}\r\n\r\n").into_bytes();
         let reply = Reply { facts, head, body: body.as_bytes().to_vec() };
-        Heard { result: Ok(reply), connected: true, took: Nanos::ZERO }
+        ExchangeOutcome { result: Ok(reply), connected: true, took: Nanos::ZERO }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A request in the form of its connection's protocol.
 
-use super::Trouble;
+use super::ExchangeError;
 use super::socket::SocketTalk;
 use plan::HttpVersion;
 use protocol::http1::request::RequestError;
@@ -66,7 +66,7 @@ impl Message {
 
     /// Returns a template's request, as the last of its connection, with the value of a Cookie
     /// field. An exchange has no schedule for messages, so the request contains all of them.
-    pub fn of(template: Template, cookie: Option<String>) -> Message {
+    pub fn new(template: Template, cookie: Option<String>) -> Message {
         let last = true;
         if let Some(mut request) = template.http2 {
             request.send_at_once();
@@ -122,18 +122,18 @@ impl Message {
     }
 
     /// Checks that TLS negotiated HTTP/2, if the request needs it.
-    pub(super) fn disagreement(&self, agreed: &str) -> Option<Trouble> {
+    pub(super) fn disagreement(&self, agreed: &str) -> Option<ExchangeError> {
         matches!(self, Message::Http2 { .. }).then(|| not_http2(agreed)).flatten()
     }
 }
 
 /// Returns why a connection with this ALPN result (empty for none) cannot be used for HTTP/2;
 /// `None` if it can.
-fn not_http2(agreed: &str) -> Option<Trouble> {
+fn not_http2(agreed: &str) -> Option<ExchangeError> {
     if agreed == http2::ALPN {
         return None;
     }
     let chosen = if agreed.is_empty() { "no protocol" } else { agreed };
     let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
-    Some(Trouble { class: FailureClass::Protocol, text, fix_text: Some(SPEAK_HTTP1) })
+    Some(ExchangeError { class: FailureClass::Protocol, text, fix_text: Some(SPEAK_HTTP1) })
 }

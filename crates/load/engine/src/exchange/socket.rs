@@ -1,7 +1,7 @@
 //! A WebSocket of a check: the upgrade, and moves in order. Messages that no move waits for are
 //! skipped.
 
-use super::Trouble;
+use super::ExchangeError;
 use protocol::http1::response::ResponseFacts;
 use sample::FailureClass;
 use websocket::handshake::{ClientError, ClientOffer, read_response};
@@ -97,7 +97,7 @@ impl SocketVoice {
     }
 
     /// Appends the upgrade request.
-    pub(super) fn ask(&mut self, out: &mut Vec<u8>) {
+    pub(super) fn send_request(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.talk.upgrade);
     }
 
@@ -110,7 +110,7 @@ impl SocketVoice {
         input: &[u8],
         body: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Result<SocketProgress, Trouble> {
+    ) -> Result<SocketProgress, ExchangeError> {
         let SocketState::Upgrade(seen) = &mut self.state else {
             return self.receive_frames(input, body, out);
         };
@@ -119,7 +119,7 @@ impl SocketVoice {
             return match read_response(seen, &self.talk.key, &self.talk.offer) {
                 None if seen.len() > self.head_max => {
                     let class = FailureClass::BadFraming;
-                    Err(Trouble::new(class, class.explain().to_owned()))
+                    Err(ExchangeError::new(class, class.explain().to_owned()))
                 }
                 None => Ok(SocketProgress::Continues),
                 // an interim response is not the response (RFC 9110 section 15.2)
@@ -131,7 +131,7 @@ impl SocketVoice {
                     Ok(SocketProgress::Refused(std::mem::take(seen)))
                 }
                 Some((_, Err(error))) => {
-                    Err(Trouble::new(FailureClass::UpgradeInvalid, error.to_string()))
+                    Err(ExchangeError::new(FailureClass::UpgradeInvalid, error.to_string()))
                 }
                 Some((size, Ok(_))) => {
                     let rest = seen.split_off(size);
@@ -139,7 +139,7 @@ impl SocketVoice {
                     let masks = Masking::Random(self.talk.masks);
                     let socket = WebSocket::new(&SocketOptions::client(masks));
                     self.state = SocketState::Open(Box::new(socket));
-                    self.enter(out);
+                    self.run_moves(out);
                     self.receive_frames(&rest, body, out)
                 }
             };
@@ -151,12 +151,12 @@ impl SocketVoice {
         input: &[u8],
         body: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Result<SocketProgress, Trouble> {
+    ) -> Result<SocketProgress, ExchangeError> {
         let mut rest = input;
         while !rest.is_empty() {
             let SocketState::Open(socket) = &mut self.state else { break };
             let received = socket.receive(rest, out).map_err(|violation| {
-                Trouble::new(FailureClass::MessageProtocol, violation.to_string())
+                ExchangeError::new(FailureClass::MessageProtocol, violation.to_string())
             })?;
             match &received.event {
                 SocketEvent::Message { payload, .. } => {
@@ -175,7 +175,7 @@ impl SocketVoice {
     }
 
     /// Makes moves until one waits for the server.
-    fn enter(&mut self, out: &mut Vec<u8>) {
+    fn run_moves(&mut self, out: &mut Vec<u8>) {
         let SocketState::Open(socket) = &mut self.state else { return };
         while let Some(next) = self.talk.moves.get(self.at) {
             match next {
@@ -204,18 +204,18 @@ impl SocketVoice {
         self.left -= 1;
         if self.left == 0 {
             self.at += 1;
-            self.enter(out);
+            self.run_moves(out);
         }
     }
 
-    fn take_close(&mut self, code: u16) -> Result<(), Trouble> {
+    fn take_close(&mut self, code: u16) -> Result<(), ExchangeError> {
         let instead = match self.talk.moves.get(self.at) {
             Some(SocketMove::Closed(wanted)) if *wanted != code => format!("not with {wanted}"),
             Some(SocketMove::Expect(_)) => format!("where {}", self.awaited()),
             _ => return Ok(()),
         };
         let text = format!("the server closed the WebSocket with {}, {instead}", named(code));
-        Err(Trouble::new(FailureClass::SocketClosed, text))
+        Err(ExchangeError::new(FailureClass::SocketClosed, text))
     }
 
     /// Describes the move that the talk still waits for.
@@ -247,9 +247,9 @@ impl SocketVoice {
     }
 
     /// Returns the failure of a talk that the server ended without a close frame.
-    pub(super) fn cut(&self) -> Trouble {
+    pub(super) fn cut_off_error(&self) -> ExchangeError {
         let text = format!("the connection ended without a close frame: {}", self.awaited());
-        Trouble::new(FailureClass::ClosedEarly, text)
+        ExchangeError::new(FailureClass::ClosedEarly, text)
     }
 
     pub(super) fn reply(&self) -> (ResponseFacts, Vec<u8>) {

@@ -2,7 +2,7 @@
 
 use super::message::{ASK_OVER_TCP, SPEAK_HTTP1};
 use super::socket::{SocketProgress, SocketVoice};
-use super::{BODY_MAX, Message, SocketTalk, Trouble};
+use super::{BODY_MAX, ExchangeError, Message, SocketTalk};
 use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
 use protocol::http1::response::{
     Asked, HeadCache, Leniency, Limits, ResponseError, ResponseFacts, ResponseReader,
@@ -35,7 +35,7 @@ pub(super) struct VoiceOutput {
 }
 
 impl Voice {
-    pub(super) fn of(message: &Message, head_max: u32) -> Voice {
+    pub(super) fn new(message: &Message, head_max: u32) -> Voice {
         let streams = |protocol| {
             let speaker = Box::new(Speaker::new(protocol, true, Leniency::default()));
             Voice::Streams { speaker, met: false }
@@ -60,13 +60,13 @@ impl Voice {
     }
 
     /// Appends the request to `out`; for HTTP/1.x its bytes are moved out of the message.
-    pub(super) fn ask(&mut self, message: &mut Message, out: &mut Vec<u8>) {
+    pub(super) fn send_request(&mut self, message: &mut Message, out: &mut Vec<u8>) {
         match (self, message) {
             (Voice::Http1(reader), Message::Http1 { bytes, asked }) => {
                 reader.start(*asked);
                 out.append(bytes);
             }
-            (Voice::Socket(socket), _) => socket.ask(out),
+            (Voice::Socket(socket), _) => socket.send_request(out),
             (Voice::Streams { speaker, .. }, message) => {
                 speaker.start(out);
                 speaker.submit_message(message, out);
@@ -85,7 +85,7 @@ impl Voice {
         input: &[u8],
         body: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Result<VoiceOutput, Trouble> {
+    ) -> Result<VoiceOutput, ExchangeError> {
         match self {
             Voice::Http1(reader) => receive_http1(reader, cache, input, body),
             Voice::Socket(socket) => match socket.process(input, body, out)? {
@@ -116,13 +116,13 @@ impl Voice {
     }
 
     /// Handles the peer's close. `Ok`: the close ends the response.
-    pub(super) fn receive_end(&mut self) -> Result<(), Trouble> {
+    pub(super) fn receive_end(&mut self) -> Result<(), ExchangeError> {
         match self {
             Voice::Http1(reader) => reader.end_of_input().map_err(|error| misread(&error, &[])),
-            Voice::Socket(socket) => Err(socket.cut()),
+            Voice::Socket(socket) => Err(socket.cut_off_error()),
             Voice::Streams { speaker, .. } => {
                 let class = speaker.receive_end().err().unwrap_or(FailureClass::ClosedEarly);
-                Err(Trouble::new(class, class.explain().to_owned()))
+                Err(ExchangeError::new(class, class.explain().to_owned()))
             }
         }
     }
@@ -182,7 +182,7 @@ fn receive_http1(
     cache: &mut HeadCache,
     input: &[u8],
     body: &mut Vec<u8>,
-) -> Result<VoiceOutput, Trouble> {
+) -> Result<VoiceOutput, ExchangeError> {
     let mut used = 0;
     while used < input.len() {
         let rest = &input[used..];
@@ -205,7 +205,7 @@ fn receive_streams(
     input: &[u8],
     body: &mut Vec<u8>,
     out: &mut Vec<u8>,
-) -> Result<VoiceOutput, Trouble> {
+) -> Result<VoiceOutput, ExchangeError> {
     let (mut used, mut begun) = (0, false);
     while used < input.len() {
         let rest = &input[used..];
@@ -225,10 +225,10 @@ fn receive_streams(
             }
             Event::Refused { .. } => {
                 let class = FailureClass::StreamRefused;
-                return Err(Trouble::new(class, "the server refused the stream".to_owned()));
+                return Err(ExchangeError::new(class, "the server refused the stream".to_owned()));
             }
             Event::Failed { class, .. } => {
-                return Err(Trouble::new(class, given_up(speaker, class)));
+                return Err(ExchangeError::new(class, given_up(speaker, class)));
             }
         }
     }
@@ -250,10 +250,13 @@ fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
 
 /// Returns the failure for input that violates the protocol; as the first input, it may be of
 /// another protocol.
-fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
+fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> ExchangeError {
     let (Fault::Broken { class }, over_http2) = (fault, matches!(speaker, Speaker::Http2(_)))
     else {
-        return Trouble::new(FailureClass::Unasked, FailureClass::Unasked.explain().to_owned());
+        return ExchangeError::new(
+            FailureClass::Unasked,
+            FailureClass::Unasked.explain().to_owned(),
+        );
     };
     let violations = match speaker.take_facts() {
         Some(ProtocolFacts::Http2(facts)) => facts.violations,
@@ -262,16 +265,16 @@ fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
     };
     let text = violations.into_keys().next().unwrap_or_else(|| class.explain().to_owned());
     let another = if over_http2 { SPEAK_HTTP1 } else { ASK_OVER_TCP };
-    Trouble { class, text, fix_text: (!over_http2 || !met).then_some(another) }
+    ExchangeError { class, text, fix_text: (!over_http2 || !met).then_some(another) }
 }
 
-pub(super) fn closed_early() -> Trouble {
+pub(super) fn closed_early() -> ExchangeError {
     misread(&ResponseError::ClosedEarly, &[])
 }
 
 /// Returns the failure for an unparsable HTTP/1.x response. `at`: the bytes at which parsing
 /// failed.
-fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
+fn misread(error: &ResponseError, at: &[u8]) -> ExchangeError {
     let class = class_of(error);
     // a TLS alert record (RFC 8446 §5.1)
     let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);
@@ -280,5 +283,5 @@ fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
     } else {
         error.to_string()
     };
-    Trouble::new(class, text)
+    ExchangeError::new(class, text)
 }

@@ -47,7 +47,7 @@ impl Io for World {
         self.closed.push(slot);
     }
 
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None

@@ -55,7 +55,7 @@ pub(super) enum ValuePlace {
 }
 
 impl ValuePlace {
-    pub(super) fn of(name: &str, feeders: &[Feeder]) -> ValuePlace {
+    pub(super) fn find(name: &str, feeders: &[Feeder]) -> ValuePlace {
         match (name, name.split_once('.')) {
             (USER_NUMBER, _) => ValuePlace::User,
             (ITERATION_NUMBER, _) => ValuePlace::Iteration,

@@ -135,7 +135,12 @@ impl Leader {
 
     /// Returns the user's next call; skips iterations without calls. `fresh`: the user is at the
     /// end of an iteration.
-    fn lead(&mut self, traveller: &mut Traveller, mut fresh: bool, now: Nanos) -> Step {
+    fn next_journey_call(
+        &mut self,
+        traveller: &mut Traveller,
+        mut fresh: bool,
+        now: Nanos,
+    ) -> Step {
         for _ in 0..EMPTY_MAX {
             if fresh && !self.begin(traveller, now) {
                 return Step::Leave;
@@ -144,7 +149,7 @@ impl Leader {
                 if fresh {
                     stage.begin();
                 }
-                match stage.lead() {
+                match stage.next_journey_call() {
                     Some(step) => return step,
                     None if self.travel.single => return Step::Leave,
                     None => {}
@@ -248,10 +253,10 @@ impl Guide for JourneyGuide {
     fn next(&mut self, user: u64, now: Nanos) -> Step {
         let JourneyGuide { travellers, leader } = self;
         let step = match travellers.get_mut(&user) {
-            Some(traveller) => leader.lead(traveller, false, now),
+            Some(traveller) => leader.next_journey_call(traveller, false, now),
             None => {
                 let mut traveller = Box::new(Traveller::new(&leader.travel, user));
-                let step = leader.lead(&mut traveller, true, now);
+                let step = leader.next_journey_call(&mut traveller, true, now);
                 travellers.insert(user, traveller);
                 step
             }
@@ -286,16 +291,16 @@ impl Guide for JourneyGuide {
         Judging { travel, traveller, remarks, heard }.judge(planned)
     }
 
-    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
+    fn note_call_end(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let traveller = self.travellers.get_mut(&user)?;
         let Leader { travel, remarks, actors, .. } = &mut self.leader;
         if let Some(Some(actor)) = actors.get_mut(traveller.journey) {
             let (actor, now) = (&mut **actor, came.sample.done);
-            Performance { travel, actor, traveller, remarks, now }.ended(came);
+            Performance { travel, actor, traveller, remarks, now }.note_call_end(came);
         } else {
             let took = came.sample.done - came.sample.intended;
             let failed = came.outcome != Outcome::Succeeded;
-            traveller.ended(travel, came.sample.target, took, failed);
+            traveller.note_call_end(travel, came.sample.target, took, failed);
         }
         None
     }

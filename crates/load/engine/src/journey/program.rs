@@ -98,7 +98,7 @@ fn kept<T: Clone>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl Fn() ->
 }
 
 impl StepCard {
-    pub(super) fn of(
+    pub(super) fn new(
         plan: &Plan,
         step: &JourneyStep,
         feeders: &[Feeder],
@@ -118,7 +118,7 @@ impl StepCard {
             is_static,
             stencil: match is_static || is_made(step) {
                 true => None,
-                false => Stencil::of(plan, step, feeders, shared),
+                false => Stencil::new(plan, step, feeders, shared),
             },
             expects,
             judges_nothing: !expects && step.check.is_none() && step.ask.capture.is_empty(),
@@ -157,7 +157,7 @@ fn with_encoded_message(
 
 impl JourneyCard {
     /// Compiles a journey; its blocks are added to `blocks`.
-    pub(super) fn of(
+    pub(super) fn new(
         journey: &Journey,
         feeders: Vec<usize>,
         blocks: &mut Vec<BlockCard>,

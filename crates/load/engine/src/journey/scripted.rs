@@ -39,7 +39,7 @@ impl Performance<'_> {
     }
 
     /// Returns the user's next call, or `None` if the iteration is over.
-    pub(super) fn lead(&mut self) -> Option<Step> {
+    pub(super) fn next_journey_call(&mut self) -> Option<Step> {
         for _ in 0..REFUSED_MAX {
             match self.traveller.action.take() {
                 Some(ActorAction::Call(call)) => {
@@ -81,7 +81,7 @@ impl Performance<'_> {
                 None => break,
             }
         }
-        self.actor.leave_off(self.traveller.user);
+        self.actor.end_early(self.traveller.user);
         self.traveller.finish(self.travel, self.now, self.remarks);
         None
     }
@@ -114,7 +114,7 @@ impl Performance<'_> {
     }
 
     /// Notes the end of a call. The program is notified here of a call without a response.
-    pub(super) fn ended(&mut self, came: &CallEnd<'_>) {
+    pub(super) fn note_call_end(&mut self, came: &CallEnd<'_>) {
         let sample = came.sample;
         let failed = came.outcome != Outcome::Succeeded;
         if !self.traveller.answered && came.outcome != Outcome::Abandoned {
@@ -127,7 +127,7 @@ impl Performance<'_> {
             self.take(act, Some(sample.target));
         }
         let took = sample.done - sample.intended;
-        self.traveller.ended(self.travel, sample.target, took, failed);
+        self.traveller.note_call_end(self.travel, sample.target, took, failed);
         let journey = &self.travel.journeys[self.traveller.journey];
         if failed && journey.failure == AfterFailure::End {
             self.traveller.action = None;

@@ -54,7 +54,7 @@ pub fn run_setup_steps(
 
 /// Returns a message about a response without the secrets of the plan and the captured values.
 fn masked(plan: &Plan, values: &BTreeMap<String, String>, message: &str) -> String {
-    let mut secrets = Masker::of(plan);
+    let mut secrets = Masker::new(plan);
     let vars = plan.journeys.as_ref().map(|journeys| &journeys.vars);
     let captured = values.iter().filter(|(name, _)| vars.is_none_or(|it| !it.contains_key(*name)));
     captured.for_each(|(_, value)| secrets.add_value(value));
@@ -73,12 +73,12 @@ fn perform_step(
     let url = template.url().clone();
     let signed = proof::first_proof(plan, &template, unix_s);
     let (mut took, mut reply) =
-        asked(plan, signed.as_ref().unwrap_or(&template), jar, &mut *caller)?;
+        run_exchange(plan, signed.as_ref().unwrap_or(&template), jar, &mut *caller)?;
     let challenged = reply.facts.status == 401;
     if let Some(answer) =
         challenged.then(|| proof::answer_to(plan, &template, &reply.head)).flatten()
     {
-        let (more, last) = asked(plan, &answer, jar, caller)?;
+        let (more, last) = run_exchange(plan, &answer, jar, caller)?;
         (took, reply) = (took + more, last);
     }
     for cookie in protocol::http1::fields::set_cookies(&reply.head) {
@@ -112,7 +112,7 @@ pub fn make_call(
     caller: &mut dyn Caller,
 ) -> Result<(Nanos, Reply), FailureClass> {
     let template = super::scripted::template(plan, call).map_err(|_| FailureClass::OtherIo)?;
-    let message = Message::of(template, None);
+    let message = Message::new(template, None);
     let sent =
         Outgoing { url: call.url.clone(), message, timeout: plan.timeouts.call, negotiates: false };
     let heard = caller.exchange(vec![sent]).pop().ok_or(FailureClass::OtherIo)?;
@@ -121,14 +121,14 @@ pub fn make_call(
 }
 
 /// Makes one exchange; returns its result and duration.
-fn asked(
+fn run_exchange(
     plan: &Plan,
     template: &Template,
     jar: &Jar,
     caller: &mut dyn Caller,
 ) -> Result<(Nanos, Reply), (String, bool)> {
     let url = template.url().clone();
-    let message = Message::of(template.clone(), jar.header(&url));
+    let message = Message::new(template.clone(), jar.header(&url));
     let sent = Outgoing { url, message, timeout: plan.timeouts.call, negotiates: false };
     let Some(heard) = caller.exchange(vec![sent]).pop() else {
         return Err(("no response to this request".to_owned(), true));

@@ -142,7 +142,7 @@ struct ValueMarks<'a> {
 
 impl<'a> ValueMarks<'a> {
     /// Returns the holes of a request, in filling order; `None` if a value is not inserted as text.
-    fn of(ask: &'a Ask) -> Option<ValueMarks<'a>> {
+    fn new(ask: &'a Ask) -> Option<ValueMarks<'a>> {
         let mut holes: Vec<(&str, Put)> = Vec::new();
         // a path is sent as written; any other text becomes a URL
         let path = ask.url.beginning().starts_with('/');
@@ -186,7 +186,7 @@ impl ValueSource for ValueMarks<'_> {
 
 impl Stencil {
     /// Returns `None` if the request must be made again each time.
-    pub(super) fn of(
+    pub(super) fn new(
         plan: &Plan,
         step: &JourneyStep,
         feeders: &[Feeder],
@@ -200,7 +200,7 @@ impl Stencil {
         {
             return None;
         }
-        let marks = ValueMarks::of(&step.ask)?;
+        let marks = ValueMarks::new(&step.ask)?;
         let made = request::make(plan, step, &marks, 0, false).ok()?;
         let (head, tail) = made.bytes.split_at(made.cookie_at);
         let (last_head, last_tail) = made.last.split_at(made.cookie_at_last);
@@ -215,12 +215,12 @@ impl Stencil {
         let (head, tail) = match str::from_utf8(tail).ok().filter(marked) {
             Some(tail) => {
                 let (before, after) = around_length(common, tail.len() - 2)?;
-                let mut head = cutter.cut(before)?;
+                let mut head = cutter.split_at_marks(before)?;
                 head.push(StencilPart::Length);
-                head.extend(cutter.cut(after)?);
-                (head, Tail::Cut(cutter.cut(tail)?))
+                head.extend(cutter.split_at_marks(after)?);
+                (head, Tail::Cut(cutter.split_at_marks(tail)?))
             }
-            None => (cutter.cut(common)?, Tail::Plain(tail.to_vec())),
+            None => (cutter.split_at_marks(common)?, Tail::Plain(tail.to_vec())),
         };
         let holes = holes(&head) + if let Tail::Cut(parts) = &tail { holes(parts) } else { 0 };
         let stencil = Stencil {
@@ -233,7 +233,7 @@ impl Stencil {
             method: shared.method(&made.method),
             needs_last: plan.connection.calls.is_some()
                 || plan.request.version.has_streams()
-                || crate::proof::proves(plan),
+                || crate::proof::needs_proofs(plan),
             head,
             tail,
         };
@@ -265,12 +265,12 @@ impl Stencil {
         let head = room.head.as_bytes();
         let mut template = spares.pop().unwrap_or_else(|| self.fresh());
         self.renew(&mut template);
-        template.cookie_at = put_together(&mut template.bytes, [head, self.kept.as_bytes(), tail]);
+        template.cookie_at = join_head(&mut template.bytes, [head, self.kept.as_bytes(), tail]);
         template.last.clear();
         template.cookie_at_last = 0;
         if self.needs_last {
             let parts = [head, self.last.as_bytes(), tail];
-            template.cookie_at_last = put_together(&mut template.last, parts);
+            template.cookie_at_last = join_head(&mut template.last, parts);
             let translated = translated(self.version, &self.base, &template.last).ok()?;
             (template.http2, template.http3) = translated;
         }
@@ -308,7 +308,7 @@ impl Stencil {
 }
 
 /// Writes the head, the Connection line, and the rest. Returns where the fields end.
-fn put_together(out: &mut Vec<u8>, [head, connection, tail]: [&[u8]; 3]) -> usize {
+fn join_head(out: &mut Vec<u8>, [head, connection, tail]: [&[u8]; 3]) -> usize {
     out.clear();
     out.extend_from_slice(head);
     out.extend_from_slice(connection);
@@ -376,7 +376,7 @@ struct Cutter<'a> {
 
 impl Cutter<'_> {
     /// Splits the text at its marks; `None` if a mark occurs twice.
-    fn cut(&self, text: &str) -> Option<Vec<StencilPart>> {
+    fn split_at_marks(&self, text: &str) -> Option<Vec<StencilPart>> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         for (number, mark) in self.marks.texts.iter().enumerate() {
             let mut all = text.match_indices(mark);
@@ -390,7 +390,8 @@ impl Cutter<'_> {
         for (at, number) in found {
             pieces.push(StencilPart::Plain(text[rest..at].to_owned()));
             let (name, put) = self.marks.holes[number];
-            pieces.push(StencilPart::Hole(Hole { place: ValuePlace::of(name, self.feeders), put }));
+            pieces
+                .push(StencilPart::Hole(Hole { place: ValuePlace::find(name, self.feeders), put }));
             rest = at + self.marks.texts[number].len();
         }
         pieces.push(StencilPart::Plain(text[rest..].to_owned()));

@@ -139,21 +139,21 @@ impl Traveller {
                     let step = travel.step(row);
                     if self.rounds == 0 {
                         let done = step.once && self.done.contains(&row);
-                        if done || !self.enters(travel, &step.guard) {
+                        if done || !self.decide_to_run(travel, &step.guard) {
                             self.at += 1;
                             continue;
                         }
-                        self.rounds = self.drawn(step.guard.repeat);
+                        self.rounds = self.draw_between(step.guard.repeat);
                     }
                     return Move::Call(row);
                 }
                 Op::Enter { block, past } => {
                     let guard = &travel.blocks[block as usize].guard;
-                    if !self.enters(travel, guard) {
+                    if !self.decide_to_run(travel, guard) {
                         self.at = past as usize;
                         continue;
                     }
-                    let rounds = self.drawn(guard.repeat);
+                    let rounds = self.draw_between(guard.repeat);
                     self.inside.push(Inside { block, rounds, took: Nanos::ZERO, failed: false });
                     self.at += 1;
                 }
@@ -164,7 +164,7 @@ impl Traveller {
         Move::Over
     }
 
-    fn drawn(&mut self, (low, high): (u32, u32)) -> u32 {
+    fn draw_between(&mut self, (low, high): (u32, u32)) -> u32 {
         if low == high {
             return low;
         }
@@ -172,7 +172,7 @@ impl Traveller {
     }
 
     /// Decides whether a part runs this time.
-    fn enters(&mut self, travel: &Travel, guard: &StepGuard) -> bool {
+    fn decide_to_run(&mut self, travel: &Travel, guard: &StepGuard) -> bool {
         let lucky = guard.chance >= 1.0 || self.stream.unit() < guard.chance;
         lucky && self.holds(travel, &guard.when)
     }
@@ -250,7 +250,7 @@ impl Traveller {
     }
 
     /// Notes the end of a call of this user.
-    pub(super) fn ended(&mut self, travel: &Travel, row: u32, took: Nanos, failed: bool) {
+    pub(super) fn note_call_end(&mut self, travel: &Travel, row: u32, took: Nanos, failed: bool) {
         self.calls += 1;
         self.turns += 1;
         self.took += took;

@@ -16,7 +16,7 @@ pub struct StepsLeft {
 }
 
 impl StepsLeft {
-    fn of(steps: usize, hold: Nanos) -> StepsLeft {
+    fn new(steps: usize, hold: Nanos) -> StepsLeft {
         let steps = steps.min(STEPS_MAX);
         StepsLeft { steps, held: Nanos(hold.0.saturating_mul(steps as u64)), at_most: false }
     }
@@ -40,11 +40,11 @@ impl Add for StepsLeft {
 
 impl Agenda {
     /// Returns the steps after the last returned one; none for a ramp that cannot continue.
-    pub fn left(&self) -> StepsLeft {
+    pub fn remaining(&self) -> StepsLeft {
         if self.unusable().is_some() {
             return StepsLeft::default();
         }
-        let queued = self.queue.iter().map(|planned| StepsLeft::of(1, planned.hold));
+        let queued = self.queue.iter().map(|planned| StepsLeft::new(1, planned.hold));
         let queued = queued.fold(StepsLeft::default(), Add::add);
         queued + self.remaining_steps() + self.way_down() + self.beyond()
     }
@@ -52,12 +52,12 @@ impl Agenda {
     /// Returns the steps of the way up or of the search that are not in the queue yet.
     fn remaining_steps(&self) -> StepsLeft {
         let (repeat, hold) = (self.course.repeat.max(1) as usize, self.course.hold);
-        let up = |levels: usize| StepsLeft::of(levels * repeat, hold);
+        let up = |levels: usize| StepsLeft::new(levels * repeat, hold);
         if let (Phase::Begin | Phase::Search, Some(search)) = (self.phase, &self.search) {
             let most = self.course.find.as_ref().map_or(0, |find| find.trials_max);
             let begun = search.trials() + usize::from(self.trial.is_some());
             let long = hold.0.saturating_mul(u64::from(self.course.confirm_factor.max(1)));
-            return StepsLeft::of(most.saturating_sub(begun), Nanos(long)).at_most();
+            return StepsLeft::new(most.saturating_sub(begun), Nanos(long)).at_most();
         }
         match (self.phase, &self.course.range) {
             (Phase::Begin, Range::Given(levels)) => up(levels.len()),
@@ -65,13 +65,13 @@ impl Agenda {
                 up(1 + doublings(*from, *to).max(HALVINGS_MAX as usize) + FILL_IN).at_most()
             }
             (Phase::Double, Range::Automatic { from, to }) => {
-                let begun = self.begun_levels();
+                let begun = self.started_levels();
                 let top = begun.iter().copied().fold(*from, f64::max);
                 let halvings = if begun.len() == 1 { HALVINGS_MAX as usize } else { 0 };
                 up(doublings(top, *to).max(halvings) + FILL_IN).at_most()
             }
             (Phase::Halve, _) => {
-                let halved = self.begun_levels().len().saturating_sub(1);
+                let halved = self.started_levels().len().saturating_sub(1);
                 up((HALVINGS_MAX as usize).saturating_sub(halved) + FILL_IN).at_most()
             }
             _ => StepsLeft::default(),
@@ -88,9 +88,9 @@ impl Agenda {
         let rest = self.remaining_steps();
         let levels = match &self.course.range {
             Range::Given(levels) => levels.len(),
-            Range::Automatic { .. } => self.begun_levels().len() + rest.steps / repeat,
+            Range::Automatic { .. } => self.started_levels().len() + rest.steps / repeat,
         };
-        let down = StepsLeft::of(levels * repeat, self.course.hold);
+        let down = StepsLeft::new(levels * repeat, self.course.hold);
         if rest.at_most { down.at_most() } else { down }
     }
 
@@ -99,16 +99,16 @@ impl Agenda {
         if !self.course.overload {
             return StepsLeft::default();
         }
-        let recovery = StepsLeft::of(1, self.course.recovery_max).at_most();
+        let recovery = StepsLeft::new(1, self.course.recovery_max).at_most();
         match self.phase {
             Phase::Recovery | Phase::Done => StepsLeft::default(),
             Phase::Overload => recovery,
-            _ => StepsLeft::of(OVERLOAD_FACTORS.len(), self.course.hold) + recovery,
+            _ => StepsLeft::new(OVERLOAD_FACTORS.len(), self.course.hold) + recovery,
         }
     }
 
     /// Returns the levels of the way up that are done, running or in the queue, as bits.
-    fn begun_levels(&self) -> Vec<f64> {
+    fn started_levels(&self) -> Vec<f64> {
         let done = self.done.iter().filter(|(purpose, _)| *purpose == super::Purpose::Up);
         let mut levels: BTreeSet<u64> = done.map(|(_, point)| point.level.to_bits()).collect();
         levels.extend(self.queue.iter().map(|planned| planned.level.to_bits()));

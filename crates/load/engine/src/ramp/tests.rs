@@ -63,7 +63,7 @@ fn walk(course: Course, react: impl Fn(f64) -> Point) -> (Vec<(Purpose, f64)>, C
     (steps, curve)
 }
 
-fn of(steps: &[(Purpose, f64)], purpose: Purpose) -> Vec<f64> {
+fn levels_of(steps: &[(Purpose, f64)], purpose: Purpose) -> Vec<f64> {
     steps.iter().filter(|(known, _)| *known == purpose).map(|(_, level)| *level).collect()
 }
 
@@ -71,7 +71,7 @@ fn of(steps: &[(Purpose, f64)], purpose: Purpose) -> Vec<f64> {
 fn a_given_staircase_is_climbed_unchanged() {
     let range = Range::Given(vec![100.0, 200.0]);
     let (steps, _) = walk(Course { repeat: 2, ..course(range) }, |level| saturates(1e6, level));
-    assert_eq!(of(&steps, Purpose::Up), [100.0, 100.0, 200.0, 200.0]);
+    assert_eq!(levels_of(&steps, Purpose::Up), [100.0, 100.0, 200.0, 200.0]);
     assert_eq!(steps.len(), 4);
 }
 
@@ -80,7 +80,7 @@ fn the_way_down_has_the_same_levels() {
     let range = Range::Given(vec![100.0, 200.0, 300.0]);
     let (steps, curve) =
         walk(Course { down: true, ..course(range) }, |level| saturates(1e6, level));
-    assert_eq!(of(&steps, Purpose::Down), [300.0, 200.0, 100.0]);
+    assert_eq!(levels_of(&steps, Purpose::Down), [300.0, 200.0, 100.0]);
     assert!(curve.hysteresis.is_some());
 }
 
@@ -90,7 +90,7 @@ fn a_shuffled_staircase_has_all_steps_in_the_seeds_order() {
     let shuffled = |seed| {
         let range = Range::Given(levels.clone());
         let course = Course { shuffle: Some(seed), ..course(range) };
-        of(&walk(course, |level| saturates(1e6, level)).0, Purpose::Up)
+        levels_of(&walk(course, |level| saturates(1e6, level)).0, Purpose::Up)
     };
     let (one, again, other) = (shuffled(1), shuffled(1), shuffled(2));
     assert_eq!(one, again);
@@ -105,16 +105,16 @@ fn a_shuffled_staircase_has_all_steps_in_the_seeds_order() {
 fn without_a_range_the_load_doubles_and_the_gap_is_filled() {
     let range = Range::Automatic { from: 10.0, to: 1e6 };
     let (steps, curve) = walk(Course { overload: true, ..course(range) }, |l| saturates(350.0, l));
-    let up = of(&steps, Purpose::Up);
+    let up = levels_of(&steps, Purpose::Up);
     assert_eq!(up[..8], [10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1_280.0]);
     assert!(up[8..].iter().all(|level| (320.0..640.0).contains(level)), "{up:?}");
     assert_eq!(up.len(), 8 + FILL_IN);
     let knee = curve.knee.unwrap().at.at;
     assert!((300.0..=410.0).contains(&knee), "{knee}");
-    let overload = of(&steps, Purpose::Overload);
+    let overload = levels_of(&steps, Purpose::Overload);
     assert_eq!(overload.len(), 4);
     assert!((overload[3] / overload[0] - 2.0).abs() < 1e-3, "{overload:?}");
-    let recovery = of(&steps, Purpose::Recovery);
+    let recovery = levels_of(&steps, Purpose::Recovery);
     assert_eq!(recovery.len(), 1);
     assert!((recovery[0] / overload[0] - POLITE_SHARE).abs() < 1e-3, "{recovery:?}");
 }
@@ -123,7 +123,7 @@ fn without_a_range_the_load_doubles_and_the_gap_is_filled() {
 fn a_first_level_that_is_too_high_is_lowered() {
     let range = Range::Automatic { from: 10.0, to: 1e6 };
     let (steps, curve) = walk(course(range), |level| saturates(1.2, level));
-    let up = of(&steps, Purpose::Up);
+    let up = levels_of(&steps, Purpose::Up);
     assert_eq!(up[..3], [10.0, 5.0, 2.5]);
     let knee = curve.knee.unwrap().at.at;
     assert!((0.6..=2.5).contains(&knee), "{knee}");
@@ -158,7 +158,7 @@ fn a_client_that_is_late_once_goes_on_and_twice_at_first_ends() {
     let knee = curve.knee.unwrap().at.at;
     assert!((300.0..=410.0).contains(&knee), "{knee}");
     let (steps, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), late_below(30.0));
-    assert_eq!(of(&steps, Purpose::Up), [10.0, 20.0]);
+    assert_eq!(levels_of(&steps, Purpose::Up), [10.0, 20.0]);
     assert!(curve.knee.is_none() && curve.capacity.is_none() && curve.peak.is_none());
     assert!(curve.notes[0].starts_with("2 of 2 steps are unusable"), "{:?}", curve.notes);
 }
@@ -168,7 +168,7 @@ fn a_client_that_is_late_once_goes_on_and_twice_at_first_ends() {
 fn nothing_is_built_on_unusable_steps() {
     let react = |level: f64| Point { client_limited: level > 15.0, ..saturates(1e9, level) };
     let (steps, curve) = walk(course(Range::Automatic { from: 10.0, to: 1e6 }), react);
-    assert_eq!(of(&steps, Purpose::Up), [10.0, 20.0, 40.0]);
+    assert_eq!(levels_of(&steps, Purpose::Up), [10.0, 20.0, 40.0]);
     assert!((curve.capacity.unwrap().at.at - 10.0).abs() < 1e-9);
 }
 
@@ -176,7 +176,7 @@ fn nothing_is_built_on_unusable_steps() {
 fn doubling_never_goes_beyond_its_bound() {
     let range = Range::Automatic { from: 10.0, to: 100.0 };
     let (steps, _) = walk(course(range), |level| saturates(1e6, level));
-    assert_eq!(of(&steps, Purpose::Up), [10.0, 20.0, 40.0, 80.0, 100.0]);
+    assert_eq!(levels_of(&steps, Purpose::Up), [10.0, 20.0, 40.0, 80.0, 100.0]);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn populations_are_whole_and_end_where_more_users_bring_nothing() {
     let range = Range::Automatic { from: 1.0, to: 1e5 };
     let course = Course { axis: Axis::Population, overload: true, ..course(range) };
     let (steps, _) = walk(course, |level| users(400.0, 0.02, level));
-    let up = of(&steps, Purpose::Up);
+    let up = levels_of(&steps, Purpose::Up);
     assert!(up.iter().all(|level| level.fract() == 0.0), "{up:?}");
     let highest = up.iter().copied().fold(0.0, f64::max);
     assert!((16.0..=64.0).contains(&highest), "{highest}");
@@ -203,8 +203,8 @@ fn a_search_finds_the_capacity_and_goes_beyond_it() {
     let capacity = curve.capacity.unwrap().at;
     assert!(capacity.low <= 261.0 && capacity.high >= 261.0, "{capacity:?}");
     assert!((capacity.at / 261.0 - 1.0).abs() < 0.06, "{capacity:?}");
-    assert!(!of(&steps, Purpose::Confirm).is_empty());
-    let overload = of(&steps, Purpose::Overload);
+    assert!(!levels_of(&steps, Purpose::Confirm).is_empty());
+    let overload = levels_of(&steps, Purpose::Overload);
     assert!((overload[0] / capacity.at - 1.0).abs() < 1e-3, "{overload:?}");
 }
 
@@ -268,9 +268,9 @@ fn staircases_have_linear_or_geometric_steps() {
 /// Runs a course and checks at each step that the remaining steps were announced.
 fn announced(course: Course, react: impl Fn(f64) -> Point) -> Vec<StepsLeft> {
     let mut agenda = Agenda::new(course);
-    let mut seen: Vec<(StepsLeft, Nanos)> = vec![(agenda.left(), Nanos::ZERO)];
+    let mut seen: Vec<(StepsLeft, Nanos)> = vec![(agenda.remaining(), Nanos::ZERO)];
     while let Some(planned) = agenda.next_step() {
-        seen.push((agenda.left(), planned.hold));
+        seen.push((agenda.remaining(), planned.hold));
         agenda.record(&planned, react(planned.level));
     }
     let all = seen.len() - 1;

@@ -33,7 +33,7 @@ impl Http1 {
     }
 
     #[inline]
-    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+    pub(super) fn send_request(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         let Request { template, last, cookie, .. } = *request;
         match cookie {
             None => out.extend_from_slice(if last { &template.last } else { &template.bytes }),
@@ -96,7 +96,7 @@ impl Http1 {
     }
 
     pub(super) fn partial(&self, call: usize) -> Option<ResponseFacts> {
-        let begun = call == 0 && self.reading && self.reader.begun();
+        let begun = call == 0 && self.reading && self.reader.has_begun();
         begun.then(|| self.reader.facts_so_far())
     }
 }

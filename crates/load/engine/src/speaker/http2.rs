@@ -1,6 +1,6 @@
 //! HTTP/2: streams of one connection, whose responses come in any order.
 
-use super::{Event, Fault, Heard, KeptAlive, Request};
+use super::{Event, Fault, KeptAlive, Processed, Request};
 use http2::{Gone, Late, Part, ReleasedMessage, Session, SessionSettings, StreamFacts};
 use protocol::http1::response::{Framing, ResponseFacts};
 use protocol::http1::timing::{Malformed, Timing, timings};
@@ -56,9 +56,9 @@ impl Http2 {
         depth.min(self.session.capacity())
     }
 
-    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+    pub(super) fn send_request(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         if let Some(translated) = &request.template.http2 {
-            self.session.ask(translated, request.cookie, out);
+            self.session.send_request(translated, request.cookie, out);
         }
     }
 
@@ -105,10 +105,10 @@ impl Http2 {
         cookie: Option<&str>,
         out: &mut Vec<u8>,
     ) {
-        self.session.ask(request, cookie, out);
+        self.session.send_request(request, cookie, out);
     }
 
-    pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
+    pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Processed, Fault> {
         let before = out.len();
         let taken = match self.taken {
             Some(taken) => taken,
@@ -116,12 +116,12 @@ impl Http2 {
         };
         if let Some(gone) = self.session.take_gone() {
             self.taken = Some(taken);
-            return Ok(Heard { consumed: 0, event: event_of(gone) });
+            return Ok(Processed { consumed: 0, event: event_of(gone) });
         }
         if out.len() > before && self.session.has_part() {
             // the reply is a separate event, before the response that arrived with it
             self.taken = Some(taken);
-            return Ok(Heard { consumed: 0, event: Event::Connection });
+            return Ok(Processed { consumed: 0, event: Event::Connection });
         }
         self.taken = None;
         let event = match self.session.take_part() {
@@ -131,7 +131,7 @@ impl Http2 {
             }
             None => Event::Connection,
         };
-        Ok(Heard { consumed: taken, event })
+        Ok(Processed { consumed: taken, event })
     }
 
     fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {

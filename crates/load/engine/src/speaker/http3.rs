@@ -1,7 +1,7 @@
 //! HTTP/3: streams of one QUIC connection, whose responses come in any order and do not block one
 //! another.
 
-use super::{Event, Fault, Heard, Request};
+use super::{Event, Fault, Processed, Request};
 use conduit::streams::{PieceKind, put_code};
 use http2::Late;
 use protocol::http1::response::{Framing, ResponseFacts};
@@ -40,9 +40,9 @@ impl Http3 {
         if self.session.is_open() { depth } else { 0 }
     }
 
-    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+    pub(super) fn send_request(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         if let Some(coded) = &request.template.http3 {
-            self.session.ask(coded, request.cookie, out);
+            self.session.send_request(coded, request.cookie, out);
         }
     }
 
@@ -52,10 +52,10 @@ impl Http3 {
         cookie: Option<&str>,
         out: &mut Vec<u8>,
     ) {
-        self.session.ask(request, cookie, out);
+        self.session.send_request(request, cookie, out);
     }
 
-    pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
+    pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Processed, Fault> {
         let before = out.len();
         let taken = match self.taken {
             Some(taken) => taken,
@@ -63,12 +63,12 @@ impl Http3 {
         };
         if let Some(gone) = self.session.take_gone() {
             self.taken = Some(taken);
-            return Ok(Heard { consumed: 0, event: event_of(gone) });
+            return Ok(Processed { consumed: 0, event: event_of(gone) });
         }
         if out.len() > before && self.session.has_part() {
             // the reply is a separate event, before the response that arrived with it
             self.taken = Some(taken);
-            return Ok(Heard { consumed: 0, event: Event::Connection });
+            return Ok(Processed { consumed: 0, event: Event::Connection });
         }
         self.taken = None;
         let event = match self.session.take_part() {
@@ -78,7 +78,7 @@ impl Http3 {
             }
             None => Event::Connection,
         };
-        Ok(Heard { consumed: taken, event })
+        Ok(Processed { consumed: taken, event })
     }
 
     fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {

@@ -9,7 +9,7 @@
 //! of this response follows) or `!` (its end), refuses a stream with `r`, abandons one with `x`,
 //! requests an echo `P` with `p`, and announces with `g` that it accepts no more streams.
 
-use super::{Event, Fault, Heard, Request};
+use super::{Event, Fault, Processed, Request};
 use protocol::http1::response::ResponseFacts;
 use sample::FailureClass;
 
@@ -47,13 +47,13 @@ impl Numbered {
         if self.going_away { 0 } else { depth.min(STREAMS_MAX) }
     }
 
-    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+    pub(super) fn send_request(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         self.next += 1;
         self.streams.push(NumberedStream { number: self.next, facts: ResponseFacts::default() });
         out.extend(frame(self.next, b'?', request.template.method.as_bytes()));
     }
 
-    pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
+    pub(super) fn process(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Processed, Fault> {
         let [number, kind, length, _, ref rest @ ..] = *input else {
             // the tests cut only between frames
             return Err(Fault::Broken { class: FailureClass::BadFraming });
@@ -63,7 +63,7 @@ impl Numbered {
             return Err(Fault::Broken { class: FailureClass::BadFraming });
         }
         let consumed = HEADER + length;
-        let heard = |event| Ok(Heard { consumed, event });
+        let heard = |event| Ok(Processed { consumed, event });
         match kind {
             b'p' => {
                 out.extend(frame(number, b'P', b""));

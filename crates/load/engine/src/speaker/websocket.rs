@@ -6,7 +6,7 @@ mod preset;
 mod rest;
 mod steps;
 
-use super::{Event, Fault, Heard, Request};
+use super::{Event, Fault, Processed, Request};
 use crate::decimal::{DIGITS_MAX, decimal_digits};
 use crate::upgrade::offer;
 use ::websocket::handshake::{self, ClientError, ClientOffer};
@@ -84,7 +84,7 @@ impl SocketTerms {
         };
         Ok(SocketTerms {
             offer: offer(plan),
-            pieces: cut(message, ID_MARK.as_bytes()),
+            pieces: split_at_mark(message, ID_MARK.as_bytes()),
             text: std::str::from_utf8(message).is_ok(),
             rule,
             preset: plan.websocket.preset.map(PresetTerms::new).transpose()?,
@@ -144,7 +144,7 @@ impl SocketTerms {
     }
 }
 
-fn cut(text: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
+fn split_at_mark(text: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
@@ -272,7 +272,7 @@ impl SocketSpeaker {
     }
 
     /// Sends the upgrade with the first call, whose message follows the 101.
-    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+    pub(super) fn send_request(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         if let Some(call) = request.template.socket.clone() {
             return self.submit_step(request, &call, out);
         }
@@ -327,12 +327,12 @@ impl SocketSpeaker {
         input: &[u8],
         now: Nanos,
         out: &mut Vec<u8>,
-    ) -> Result<Heard, Fault> {
+    ) -> Result<Processed, Fault> {
         match &self.phase {
             Phase::Opening { .. } => self.receive_head(input, now, out),
             Phase::Open(_) => self.receive_frames(input, now, out),
             Phase::Fresh => Err(Fault::Unasked),
-            Phase::Over => Ok(Heard { consumed: input.len(), event: Event::Connection }),
+            Phase::Over => Ok(Processed { consumed: input.len(), event: Event::Connection }),
         }
     }
 
@@ -341,7 +341,7 @@ impl SocketSpeaker {
         input: &[u8],
         now: Nanos,
         out: &mut Vec<u8>,
-    ) -> Result<Heard, Fault> {
+    ) -> Result<Processed, Fault> {
         let Phase::Opening { key, head } = &mut self.phase else { return Err(Fault::Unasked) };
         let before = head.len();
         head.extend_from_slice(input);
@@ -352,7 +352,7 @@ impl SocketSpeaker {
             return Err(self.refuse(FailureClass::UpgradeInvalid, "a head above --head-max"));
         }
         let Some((size, outcome)) = read else {
-            return Ok(Heard { consumed: input.len(), event: Event::Connection });
+            return Ok(Processed { consumed: input.len(), event: Event::Connection });
         };
         let agreed = outcome.map_err(|error| {
             let class = match error {
@@ -379,12 +379,12 @@ impl SocketSpeaker {
         let consumed = size - before;
         if self.steps.is_some() {
             let event = self.receive_step_open(&head[..size]);
-            return Ok(Heard { consumed, event });
+            return Ok(Processed { consumed, event });
         }
         if !self.greet(out) {
             self.send_waiting(out);
         }
-        Ok(Heard { consumed, event: Event::Connection })
+        Ok(Processed { consumed, event: Event::Connection })
     }
 
     /// Sends the messages of calls that waited for the server.
@@ -406,7 +406,7 @@ impl SocketSpeaker {
         input: &[u8],
         now: Nanos,
         out: &mut Vec<u8>,
-    ) -> Result<Heard, Fault> {
+    ) -> Result<Processed, Fault> {
         let Phase::Open(socket) = &mut self.phase else { return Err(Fault::Unasked) };
         let before = std::mem::replace(&mut self.input_at, now);
         let received = match socket.receive(input, out) {
@@ -424,7 +424,7 @@ impl SocketSpeaker {
                 let payload = socket.payload(&Payload::Held, input);
                 match self.steps.as_ref().is_some_and(|steps| steps.listens) {
                     true => {
-                        let event = steps::heard(opcode::PONG, payload);
+                        let event = steps::with_opcode(opcode::PONG, payload);
                         self.receive_step_message(event, 0)
                     }
                     false => {
@@ -450,7 +450,7 @@ impl SocketSpeaker {
                 } else if let Some(steps) = &self.steps {
                     let kind = if *text { opcode::TEXT } else { opcode::BINARY };
                     let payload = match steps.listens {
-                        true => steps::heard(kind, payload),
+                        true => steps::with_opcode(kind, payload),
                         false => payload.to_vec(),
                     };
                     self.count_message((frames, wire, length), now);
@@ -461,7 +461,7 @@ impl SocketSpeaker {
                 }
             }
         };
-        Ok(Heard { consumed: received.consumed, event })
+        Ok(Processed { consumed: received.consumed, event })
     }
 
     fn receive_message(
@@ -559,7 +559,8 @@ impl SocketSpeaker {
         let mut template = template.clone();
         let number = room.to_string();
         for mark in ROOM_MARKS {
-            template.bytes = cut(&template.bytes, mark.as_bytes()).join(number.as_bytes());
+            template.bytes =
+                split_at_mark(&template.bytes, mark.as_bytes()).join(number.as_bytes());
         }
         // its cookies are at the end of the head, which has moved
         template.cookie_at = template.bytes.len();

@@ -133,7 +133,10 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
         }
         seen.connections += u64::from(!kept);
         seen.calls += 1;
-        guide.ended(user, &CallEnd { sample: &sample, outcome, head: &head, body: &body, lane: 0 });
+        guide.note_call_end(
+            user,
+            &CallEnd { sample: &sample, outcome, head: &head, body: &body, lane: 0 },
+        );
         if let Step::Call(next_call) = guide.next(user, done) {
             due.push(Reverse((done + next_call.wait, user)));
             next_calls.insert(user, next_call);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::exchange::{Reply, Trouble};
+use crate::exchange::{ExchangeError, Reply};
 use protocol::http1::response::ResponseFacts;
 use sample::FailureClass;
 
@@ -13,23 +13,23 @@ fn plan() -> Plan {
 }
 
 fn tokens() -> Tokens {
-    let tokens = Tokens::of(&plan()).unwrap().unwrap();
+    let tokens = Tokens::new(&plan()).unwrap().unwrap();
     tokens.provide(1);
     tokens
 }
 
-fn heard(status: u16, body: &str) -> Heard {
+fn heard(status: u16, body: &str) -> ExchangeOutcome {
     let facts = ResponseFacts { status, ..ResponseFacts::default() };
     let reply = Reply { facts, head: Vec::new(), body: body.as_bytes().to_vec() };
-    Heard { result: Ok(reply), connected: true, took: Nanos::ZERO }
+    ExchangeOutcome { result: Ok(reply), connected: true, took: Nanos::ZERO }
 }
 
-fn good(text: &str, expires: &str) -> Heard {
+fn good(text: &str, expires: &str) -> ExchangeOutcome {
     heard(200, &format!("{{\"access_token\": \"{text}\", \"token_type\": \"bearer\"{expires}}}"))
 }
 
 /// Requests the tokens that are due at second `at`; each request gets this answer.
-fn ask(tokens: &Tokens, at: u64, answer: &Heard) -> usize {
+fn send_request(tokens: &Tokens, at: u64, answer: &ExchangeOutcome) -> usize {
     let now = Nanos(at * SECOND);
     let rows = tokens.take_due(now);
     assert!(tokens.take_due(now).is_empty(), "one request in flight for each token");
@@ -42,7 +42,7 @@ fn a_request_has_the_form_of_rfc_6749() {
     let mut plan = plan();
     plan.token.scope = Some("orders:read x".into());
     let text = |plan: &Plan| {
-        let asked = Tokens::of(plan).unwrap().unwrap().request();
+        let asked = Tokens::new(plan).unwrap().unwrap().request();
         String::from_utf8(asked.message.http1_bytes().to_vec()).unwrap()
     };
     let basic = text(&plan);
@@ -63,14 +63,14 @@ fn a_request_has_the_form_of_rfc_6749() {
 #[test]
 fn a_token_is_renewed_before_it_expires() {
     let tokens = tokens();
-    assert_eq!(ask(&tokens, 0, &good("one", ", \"expires_in\": 100")), 1);
+    assert_eq!(send_request(&tokens, 0, &good("one", ", \"expires_in\": 100")), 1);
     assert_eq!(tokens.authorization().as_deref(), Some("Bearer one"));
     assert_eq!(tokens.next_due(), Nanos(70 * SECOND));
     // half of a short lifetime; some servers write the number as text
-    assert_eq!(ask(&tokens, 70, &good("two", ", \"expires_in\": \"10\"")), 1);
+    assert_eq!(send_request(&tokens, 70, &good("two", ", \"expires_in\": \"10\"")), 1);
     assert_eq!(tokens.next_due(), Nanos(75 * SECOND));
     // no lifetime: valid until the server refuses it
-    assert_eq!(ask(&tokens, 75, &good("three", "")), 1);
+    assert_eq!(send_request(&tokens, 75, &good("three", "")), 1);
     assert_eq!(tokens.next_due(), Nanos::NEVER);
     let facts = tokens.take_facts();
     assert_eq!((facts.obtained, facts.renewed, facts.replaced, facts.failed), (3, 2, 0, 0));
@@ -79,7 +79,7 @@ fn a_token_is_renewed_before_it_expires() {
 #[test]
 fn refused_tokens_are_replaced_once_each_and_ever_later() {
     let tokens = tokens();
-    ask(&tokens, 0, &good("one", ""));
+    send_request(&tokens, 0, &good("one", ""));
     let mut requests = Vec::new();
     for at in 1..100 {
         let now = Nanos(at * SECOND);
@@ -87,15 +87,15 @@ fn refused_tokens_are_replaced_once_each_and_ever_later() {
         for _ in 0..50 {
             tokens.refuse(0, Nanos(at * SECOND), now);
         }
-        if ask(&tokens, at, &good("next", "")) > 0 {
+        if send_request(&tokens, at, &good("next", "")) > 0 {
             requests.push(at);
         }
     }
     assert_eq!(requests, [1, 3, 6, 11, 20, 37, 68, 99]);
     // a refused call that was sent with an earlier token does not affect this one
-    let mut fresh = Tokens::of(&plan()).unwrap().unwrap();
+    let mut fresh = Tokens::new(&plan()).unwrap().unwrap();
     fresh.provide(1);
-    ask(&fresh, 5, &good("one", ""));
+    send_request(&fresh, 5, &good("one", ""));
     fresh.refuse(0, Nanos(4 * SECOND), Nanos(6 * SECOND));
     assert_eq!(fresh.next_due(), Nanos::NEVER);
     assert_eq!(fresh.state.get_mut().unwrap().held[0].refusals, 0);
@@ -104,9 +104,9 @@ fn refused_tokens_are_replaced_once_each_and_ever_later() {
 #[test]
 fn a_failing_endpoint_is_asked_ever_later() {
     let tokens = tokens();
-    ask(&tokens, 0, &good("one", ", \"expires_in\": 100"));
+    send_request(&tokens, 0, &good("one", ", \"expires_in\": 100"));
     let bad = heard(500, "{\"error\": \"server_error\", \"error_description\": \"no\\ndisk\"}");
-    let asked: Vec<u64> = (1..100).filter(|at| ask(&tokens, *at, &bad) > 0).collect();
+    let asked: Vec<u64> = (1..100).filter(|at| send_request(&tokens, *at, &bad) > 0).collect();
     assert_eq!(asked, [70, 71, 73, 77, 85]);
     assert_eq!(tokens.lost(Nanos(99 * SECOND)), None);
     let why = "the token endpoint http://auth.example/token answered 500 (server_error: nodisk)";
@@ -118,9 +118,9 @@ fn a_failing_endpoint_is_asked_ever_later() {
 #[test]
 fn answers_without_a_usable_token_are_named() {
     let at = "the token endpoint http://auth.example/token";
-    let trouble = Trouble::new(FailureClass::Refused, "connection refused".into());
+    let trouble = ExchangeError::new(FailureClass::Refused, "connection refused".into());
     for (answer, why) in [
-        (Heard::nothing(trouble), "sent no response: connection refused"),
+        (ExchangeOutcome::nothing(trouble), "sent no response: connection refused"),
         (heard(401, "<html>"), "answered 401"),
         (heard(200, "{}"), "answered 200 without an access_token in JSON"),
         (heard(200, "{\"access_token\": 5}"), "answered 200 without an access_token in JSON"),
@@ -131,7 +131,7 @@ fn answers_without_a_usable_token_are_named() {
         ),
     ] {
         let tokens = tokens();
-        ask(&tokens, 0, &answer);
+        send_request(&tokens, 0, &answer);
         assert_eq!(tokens.lost(Nanos::ZERO), Some(format!("{at} {why}")));
     }
 }
@@ -140,9 +140,9 @@ fn answers_without_a_usable_token_are_named() {
 fn each_user_has_a_token_and_few_are_requested_at_once() {
     let mut plan = plan();
     plan.token.per_user = true;
-    let tokens = Tokens::of(&plan).unwrap().unwrap();
+    let tokens = Tokens::new(&plan).unwrap().unwrap();
     tokens.provide(40);
-    let sizes: Vec<usize> = (0..4).map(|_| ask(&tokens, 0, &good("t", ""))).collect();
+    let sizes: Vec<usize> = (0..4).map(|_| send_request(&tokens, 0, &good("t", ""))).collect();
     assert_eq!(sizes, [16, 16, 8, 0]);
     let tokens = Arc::new(tokens);
     let mut copies = TokenCopies::new(tokens.clone(), &[Share::whole()]);
@@ -155,7 +155,7 @@ fn each_user_has_a_token_and_few_are_requested_at_once() {
 fn a_machine_of_a_fleet_has_the_tokens_of_its_users() {
     let mut plan = plan();
     plan.token.per_user = true;
-    let tokens = Arc::new(Tokens::of(&plan).unwrap().unwrap());
+    let tokens = Arc::new(Tokens::new(&plan).unwrap().unwrap());
     // users 1, 2, 4, 5 and 7 of eight
     let parts = [Share::of_slots(&[1], 3).unwrap(), Share::of_slots(&[2], 3).unwrap()];
     tokens.provide(5);
@@ -173,9 +173,9 @@ fn a_worker_copies_a_token_again_once_it_is_renewed() {
     let tokens = Arc::new(tokens());
     let mut copies = TokenCopies::new(tokens.clone(), &[Share::whole()]);
     assert_eq!(copies.authorization(Some(3)), None);
-    ask(&tokens, 0, &good("one", ", \"expires_in\": 100"));
+    send_request(&tokens, 0, &good("one", ", \"expires_in\": 100"));
     assert_eq!(copies.authorization(Some(3)), Some("Bearer one"));
-    ask(&tokens, 70, &good("two", ""));
+    send_request(&tokens, 70, &good("two", ""));
     assert_eq!(copies.authorization(None), Some("Bearer two"));
     // neither the list of tokens nor the value is locked while the version is the same
     let published = tokens.published(0).unwrap();

@@ -20,7 +20,7 @@ const LATE: Nanos = Nanos::from_millis(1);
 
 impl Worker {
     /// Issues all calls that are due.
-    pub(super) fn fall_due<I: Io>(&mut self, io: &mut I, now: Nanos) {
+    pub(super) fn issue_due<I: Io>(&mut self, io: &mut I, now: Nanos) {
         while self.feedback.next_arrival() <= now && self.may_issue(now) {
             self.arrivals_this_turn += 1;
             self.arrive(io, now);
@@ -194,7 +194,7 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let Some((call, goes_on)) = conn.withdraw(row, now) else { return };
             if !goes_on {
-                self.pool.strand(slot);
+                self.pool.detach_calls(slot);
                 self.close(io, slot, Close::Reset, now);
                 self.replace_stranded(io, now);
             }
@@ -247,8 +247,8 @@ impl Worker {
     /// Continues after a user's call: the next one is issued now, or falls due later.
     #[inline(always)]
     pub(super) fn follow<I: Io>(&mut self, io: &mut I, ended: EndedCall, now: Nanos) {
-        if self.feedback.goes_on(&ended) {
-            self.go_on(io, ended.user, now);
+        if self.feedback.continues(&ended) {
+            self.issue_next(io, ended.user, now);
         } else {
             self.follow_the_plan(io, ended, now);
         }
@@ -256,7 +256,7 @@ impl Worker {
 
     /// Issues the user's next call, which falls due at once.
     #[inline(never)]
-    fn go_on<I: Io>(&mut self, io: &mut I, user: u32, now: Nanos) {
+    fn issue_next<I: Io>(&mut self, io: &mut I, user: u32, now: Nanos) {
         self.emit(io, user, 1, now, now);
     }
 
@@ -349,7 +349,7 @@ impl Worker {
             self.feedback.fail_session(call.user);
             if !goes_on {
                 self.pool.conn_mut(slot).break_with(class);
-                self.pool.strand(slot);
+                self.pool.detach_calls(slot);
                 self.close(io, slot, Close::Reset, now);
                 self.replace_stranded(io, now);
             }

@@ -85,7 +85,7 @@ impl Worker {
             let idle = conn.is_idle();
             conn.settle_bytes();
             conn.reset_socket();
-            self.pool.strand(slot);
+            self.pool.detach_calls(slot);
             self.close(io, slot, Close::Reset, now);
             if let Some(storm) = self.storm() {
                 storm.lose();

@@ -99,7 +99,7 @@ impl Worker {
             note = self.feedback.notify_guide(&sample, end.outcome, lane);
             self.collect_remarks();
             if let Some(template) = call.request.take() {
-                self.feedback.give_back(template);
+                self.feedback.recycle(template);
             }
         }
         if self.journal.logs_calls() {
@@ -203,7 +203,7 @@ impl Worker {
         self.fan_out = None;
         for slot in self.pool.slots() {
             self.pool.conn_mut(slot).settle_bytes();
-            self.pool.strand(slot);
+            self.pool.detach_calls(slot);
             self.close(io, slot, Close::Reset, now);
         }
         for mut call in self.pool.drain_waiting() {

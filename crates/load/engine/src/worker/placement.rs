@@ -306,8 +306,12 @@ impl Worker {
         let calls_max = self.pool.calls_max();
         let employed = self.pool.assign_call(slot);
         let last = employed.assigned >= calls_max;
-        let written =
-            employed.work.ask(&Request { template, last, cookie: None, index: call.index });
+        let written = employed.work.send_request(&Request {
+            template,
+            last,
+            cookie: None,
+            index: call.index,
+        });
         let put = employed.put(call, written, now);
         self.pool.arm_for(slot, put);
     }
@@ -346,7 +350,7 @@ impl Worker {
             let cookies = self.setup.plan.request.cookies;
             let cookie = if cookies { self.feedback.cookie(call.user, template) } else { None };
             let last = employed.assigned >= calls_max;
-            employed.work.ask(&Request {
+            employed.work.send_request(&Request {
                 template,
                 last,
                 cookie: cookie.as_deref(),

@@ -27,7 +27,7 @@ const TOO_EARLY: u16 = 425;
 impl Worker {
     /// Returns whether more than the length of responses is needed.
     #[inline]
-    pub(super) fn gathers(&self) -> bool {
+    pub(super) fn needs_body(&self) -> bool {
         self.looks || self.journal.keeps_responses()
     }
 
@@ -263,7 +263,7 @@ impl Worker {
         // a response may arrive before all of its request was sent
         let unsent = self.pool.conn_mut(slot).take_back_unsent();
         call.bytes_sent = call.bytes_sent.saturating_sub(unsent);
-        self.pool.strand(slot);
+        self.pool.detach_calls(slot);
         self.close(io, slot, self.close_kind(), now);
         // before the user's next call, so that no call waits forever while newer ones are served
         self.replace_stranded(io, now);
@@ -547,10 +547,10 @@ impl Worker {
     }
 
     /// Handles bytes without a request: the connection cannot be trusted any further.
-    pub(super) fn unasked<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+    pub(super) fn close_on_unrequested<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.journal.count_failure(FailureClass::Unasked, now);
         self.pool.conn_mut(slot).break_with(FailureClass::Unasked);
-        self.pool.strand(slot);
+        self.pool.detach_calls(slot);
         self.close(io, slot, Close::Reset, now);
         self.replace_stranded(io, now);
     }
@@ -568,7 +568,7 @@ impl Worker {
             }
             self.conclude(io, call, End::failed(FailureClass::StreamRefused), now);
         } else {
-            self.pool.strand_call(call);
+            self.pool.detach_call(call);
             self.replace_stranded(io, now);
         }
         self.offer(slot, now);
@@ -609,7 +609,7 @@ impl Worker {
         conn.settle_bytes();
         let (endpoint, address) = (conn.endpoint(), conn.address());
         if conn.state() == ConnState::Connecting && self.pool.give_up_address(endpoint, address) {
-            self.pool.strand(slot);
+            self.pool.detach_calls(slot);
             self.close(io, slot, Close::Reset, now);
             return self.replace_stranded(io, now);
         }
@@ -629,7 +629,7 @@ impl Worker {
         for call in first.iter().chain(&others) {
             self.feedback.fail_session_unless_repeated(call.user);
         }
-        self.pool.strand(slot);
+        self.pool.detach_calls(slot);
         self.close(io, slot, Close::Reset, now);
         if was_open {
             self.replace_stranded(io, now);

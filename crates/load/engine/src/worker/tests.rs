@@ -91,7 +91,7 @@ impl Io for Pipes {
         self.arrived.retain(|(of, _)| *of != slot);
     }
 
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None
@@ -130,7 +130,7 @@ impl Link for Notes {
         self.calls.append(calls);
     }
 
-    fn broken(&mut self, text: String) {
+    fn report_script_failure(&mut self, text: String) {
         panic!("there is no script: {text}");
     }
 }

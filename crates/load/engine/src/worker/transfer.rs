@@ -5,7 +5,7 @@ use super::response::{ResponsePiece, fresh};
 use crate::connection::ConnState;
 use crate::pool::class_of;
 use crate::setup::head_limits;
-use crate::speaker::{Event, Fault, Heard};
+use crate::speaker::{Event, Fault, Processed};
 use conduit::{Io, IoError, Ready, Slot};
 use sample::FailureClass;
 use units::Nanos;
@@ -140,7 +140,7 @@ impl Worker {
     #[inline(always)]
     fn receive<I: Io>(&mut self, io: &mut I, slot: Slot, bytes: &[u8], now: Nanos) {
         let conn = self.pool.conn_mut(slot);
-        let (state, encrypted) = conn.touch(now);
+        let (state, encrypted) = conn.note_received(now);
         if state == ConnState::Open && !encrypted {
             return self.process(io, slot, bytes, now);
         }
@@ -234,7 +234,7 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let advance = match conn.receive_in_order(&mut self.shared, &input[at..], now) {
                 Ok(advance) => advance,
-                Err(Fault::Unasked) if self.pool.rests(slot) => {
+                Err(Fault::Unasked) if self.pool.is_resting(slot) => {
                     return self.receive_streams(io, slot, &input[at..], now);
                 }
                 Err(fault) => {
@@ -245,7 +245,7 @@ impl Worker {
                     return self.break_after_fault(io, slot, fault, now);
                 }
             };
-            if self.gathers() {
+            if self.needs_body() {
                 let piece = &input[at..at + advance.consumed];
                 let body = &piece[advance.body];
                 self.gather(slot, 0, &ResponsePiece { piece, body, last: advance.done }, now);
@@ -297,7 +297,7 @@ impl Worker {
         let mut at = 0;
         while at < input.len() {
             let conn = self.pool.conn_mut(slot);
-            let Heard { consumed, event } = match conn.process(&input[at..], now) {
+            let Processed { consumed, event } = match conn.process(&input[at..], now) {
                 Ok(heard) => heard,
                 // the WebSocket was idle: its working state is restored first
                 Err(Fault::Unasked) if self.pool.wake(slot) => {
@@ -311,7 +311,7 @@ impl Worker {
                 Event::Response { call, body, done } => {
                     let mut answer = None;
                     let body = &input[at..at + consumed][body];
-                    if self.gathers() {
+                    if self.needs_body() {
                         // frames are useless to readers of a response: only its head is kept
                         answer = self.pool.conn_mut(slot).take_answer();
                         let body = answer.as_deref().unwrap_or(body);
@@ -365,7 +365,7 @@ impl Worker {
     #[cold]
     fn break_after_fault<I: Io>(&mut self, io: &mut I, slot: Slot, fault: Fault, now: Nanos) {
         match fault {
-            Fault::Unasked => self.unasked(io, slot, now),
+            Fault::Unasked => self.close_on_unrequested(io, slot, now),
             Fault::Broken { class, .. } => {
                 let conn = self.pool.conn_mut(slot);
                 if conn.is_multiplexed() {
@@ -388,7 +388,7 @@ impl Worker {
     /// Closes the connection to a server that accepts no further calls.
     fn close_if_left<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
-        if conn.is_left() {
+        if conn.is_abandoned_by_peer() {
             conn.end_by_server();
             self.close(io, slot, self.close_kind(), now);
         }
@@ -404,7 +404,7 @@ impl Worker {
         if conn.is_unwritten() {
             // the end arrived with the previous response, whose user continued at once
             conn.end_by_server();
-            self.pool.strand(slot);
+            self.pool.detach_calls(slot);
             self.close(io, slot, self.close_kind(), now);
             return self.replace_stranded(io, now);
         }

@@ -3,7 +3,7 @@
 use super::DraftReader;
 use super::phases::time;
 use crate::draft::*;
-use crate::http_file::shown;
+use crate::http_file::display_text;
 use crate::place::tidy;
 use crate::postman::{form, multipart};
 use crate::scripts::is_status;
@@ -151,7 +151,7 @@ impl DraftReader<'_> {
         step.url = tidy(url);
         step.name = node
             .scalar_at("name")
-            .unwrap_or_else(|| format!("{} {}", step.method, shown(&step.url)));
+            .unwrap_or_else(|| format!("{} {}", step.method, display_text(&step.url)));
         for (key, inner) in node.map() {
             self.key(key, inner, &mut step);
         }

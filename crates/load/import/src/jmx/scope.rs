@@ -98,7 +98,7 @@ impl DraftReader<'_> {
                     self.define(&variables);
                 }
                 "CSVDataSet" => self.csv(element),
-                "CounterConfig" | "RandomVariableConfig" => self.made(element),
+                "CounterConfig" | "RandomVariableConfig" => self.add_generator(element),
                 "UserParameters" => self.user_parameters(element),
                 "ConstantTimer"
                 | "UniformRandomTimer"
@@ -261,7 +261,7 @@ impl DraftReader<'_> {
             .unwrap_or_else(|| source.to_owned())
     }
 
-    fn made(&mut self, element: &Element<'_, '_>) {
+    fn add_generator(&mut self, element: &Element<'_, '_>) {
         let counter = element.kind() == "CounterConfig";
         let (name, from, to) = match counter {
             true => ("CounterConfig.name", "CounterConfig.start", "CounterConfig.end"),

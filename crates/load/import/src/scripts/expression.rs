@@ -42,7 +42,7 @@ static STEPS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl Aliases {
-    pub(crate) fn of(text: &str) -> Aliases {
+    pub(crate) fn parse(text: &str) -> Aliases {
         let mut aliases = Aliases::default();
         for found in DECLARED.captures_iter(text) {
             if let (Some(whole), Some(name), Some(value)) =

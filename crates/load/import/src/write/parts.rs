@@ -19,11 +19,11 @@ pub(super) fn parts(
     names: &mut Names,
 ) -> String {
     let mut writer = PartWriter { out: String::new(), server, names };
-    writer.once("setup", &draft.setup);
+    writer.write_once_steps("setup", &draft.setup);
     for journey in &draft.journeys {
         writer.journey(journey);
     }
-    writer.once("teardown", &draft.teardown);
+    writer.write_once_steps("teardown", &draft.teardown);
     for target in &draft.targets {
         writer.target(target, base);
     }
@@ -37,7 +37,7 @@ struct PartWriter<'a> {
 }
 
 impl PartWriter<'_> {
-    fn once(&mut self, table: &str, steps: &[DraftStep]) {
+    fn write_once_steps(&mut self, table: &str, steps: &[DraftStep]) {
         self.names.without_user = true;
         for step in steps {
             self.step(step, table);

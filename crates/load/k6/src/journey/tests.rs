@@ -75,7 +75,7 @@ fn answer(actor: &mut ScriptActor, user: u64, status: u16, body: &str) -> ActorT
 #[test]
 fn a_script_describes_its_journey() {
     let script = read(SHOP, &[]).unwrap();
-    assert_eq!(script.home().unwrap().as_str(), "http://a.example:81/token");
+    assert_eq!(script.base_server().unwrap().as_str(), "http://a.example:81/token");
     assert_eq!(script.further_servers(), ["https://b.example", "http://c.example"]);
     assert_eq!(script.steps(), ["request", "log in", "second"]);
     let names: Vec<_> = script.files().unwrap().into_iter().map(|(name, _)| name).collect();
@@ -88,7 +88,7 @@ fn a_script_describes_its_journey() {
     assert_eq!(left, ["http_req_duration{name:x}: max<5"]);
     assert!(script.has_stage(ScriptStage::Setup) && !script.has_stage(ScriptStage::Teardown));
     let moved = read(SHOP, &["BASE=http://z.example"]).unwrap();
-    assert_eq!(moved.home().unwrap().host_str(), Some("z.example"));
+    assert_eq!(moved.base_server().unwrap().host_str(), Some("z.example"));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn an_iteration_is_calls_checks_and_pauses() {
     let turn = answer(&mut actor, 7, 404, "");
     let ActorAction::Broke(why) = turn.action else { panic!("{turn:?}") };
     assert!(why.starts_with("http://c.example is not a server of this run"), "{why}");
-    actor.leave_off(7);
+    actor.end_early(7);
     // another user takes over the state that the first user left
     actor.forget(7);
     let start = IterationStart { user: 8, iteration: 71, values: &[] };
@@ -178,7 +178,7 @@ fn a_scenario_must_be_named_among_several() {
     assert!(why.contains("two.js: it has 2 scenarios") && why.contains("-- a"), "{why}");
     assert!(read(TWO, &["c"]).unwrap_err().contains("\"c\" is not one of its scenarios (a, b)"));
     let script = read(TWO, &["b"]).unwrap();
-    assert_eq!(script.home().unwrap().path(), "/p");
+    assert_eq!(script.base_server().unwrap().path(), "/p");
     assert_eq!(script.load_options()[1], ("requests", "4".to_owned()));
 }
 

@@ -106,7 +106,7 @@ impl OptionsReader<'_> {
         })
     }
 
-    /// `true` corresponds to the flag `--http-debug` without a value.
+    /// Reads httpDebug. `true` corresponds to the flag `--http-debug` without a value.
     pub(super) fn http_debug(&mut self) -> HttpDebug {
         match self.map.get("httpDebug") {
             None | Some(Value::Bool(false)) => HttpDebug::Nothing,

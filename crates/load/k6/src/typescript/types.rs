@@ -27,7 +27,7 @@ impl<'a> Types<'a> {
     }
 
     /// Returns whether `mark` follows the token without a space.
-    pub(super) fn touches(&self, at: usize, mark: &str) -> bool {
+    pub(super) fn precedes_mark(&self, at: usize, mark: &str) -> bool {
         self.text[self.end(at)..].starts_with(mark)
     }
 

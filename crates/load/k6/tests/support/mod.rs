@@ -117,7 +117,7 @@ pub(crate) fn run_from(test: Test, server: Server<'_>, first: impl Fn(u64) -> Na
         } else if let Some(Ending { sample, lane, head, body, .. }) = ending {
             let (head, body) = (head.as_bytes(), &body[..]);
             let outcome = Outcome::Succeeded;
-            guide.ended(user, &CallEnd { sample: &sample, outcome, head, body, lane });
+            guide.note_call_end(user, &CallEnd { sample: &sample, outcome, head, body, lane });
         }
         if world.events.left.contains(&user) {
             continue;

@@ -42,7 +42,7 @@ impl JsonPlace {
         if text.starts_with('$') {
             return match JsonPath::parse(text) {
                 Ok(path) => {
-                    let path = Box::new(CheckedPath { path, filtered: Filtered::of(text) });
+                    let path = Box::new(CheckedPath { path, filtered: Filtered::parse(text) });
                     Ok(JsonPlace::Path { text: text.to_owned(), path })
                 }
                 Err(error) => Err(format!(

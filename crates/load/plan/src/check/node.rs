@@ -122,7 +122,7 @@ impl<'a> Node<'a> {
     }
 
     /// Returns a text, or a number as written.
-    pub(crate) fn typed(&self) -> Result<String, ParseError> {
+    pub(crate) fn text_or_number(&self) -> Result<String, ParseError> {
         match self.value {
             DeValue::String(text) => Ok(text.clone().into_owned()),
             DeValue::Integer(number) => Ok(number.to_string()),

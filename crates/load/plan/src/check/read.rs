@@ -64,7 +64,7 @@ pub fn from_toml(
              run"
         )));
     }
-    match top.take("version").map(|node| node.typed()).transpose()?.as_deref() {
+    match top.take("version").map(|node| node.text_or_number()).transpose()?.as_deref() {
         Some("1") => {}
         None => return Err(ParseError("a check plan must begin with `version = 1`".to_owned())),
         Some(other) => {
@@ -94,7 +94,7 @@ pub(crate) fn read_vars(
 ) -> Result<BTreeMap<String, String>, ParseError> {
     let mut vars = BTreeMap::new();
     for node in node.map(|node| node.table()).transpose()?.iter_mut().flat_map(Table::rest) {
-        vars.insert(node.key.to_owned(), node.typed()?);
+        vars.insert(node.key.to_owned(), node.text_or_number()?);
     }
     for (name, value) in &given.set {
         let Some(slot) = vars.get_mut(name) else {
@@ -194,7 +194,7 @@ impl Reader<'_> {
     fn step(&mut self, mut table: Table<'_>) -> Result<Step, ParseError> {
         let line = table.line();
         let name = self.name(&mut table)?;
-        let skip = table.take("when").map(|node| self.when(&node)).transpose()?.flatten();
+        let skip = table.take("when").map(|node| self.read_condition(&node)).transpose()?.flatten();
         let repeat = table.take("repeat").map(|node| self.number(&node)).transpose()?;
         let repeat = repeat.unwrap_or(1);
         if !(1..=REPEAT_MAX).contains(&repeat) {
@@ -229,7 +229,7 @@ impl Reader<'_> {
     /// Reads the request of a table with `url` or `connect`; `None` if it has neither.
     fn request(&self, table: &mut Table<'_>, close: bool) -> Result<Option<Ask>, ParseError> {
         match (table.take("url"), table.take("connect")) {
-            (Some(url), None) => self.ask(&url, table, close).map(Some),
+            (Some(url), None) => self.read_ask(&url, table, close).map(Some),
             (None, Some(url)) => self.talk(&url, table).map(Some),
             (None, None) => Ok(None),
             (Some(_), Some(_)) => Err(table.fault("give url or connect, not both")),
@@ -271,13 +271,13 @@ impl Reader<'_> {
     }
 
     /// Reads `when = { variable = value }` or a list of values: returns why the step is skipped.
-    fn when(&self, node: &Node<'_>) -> Result<Option<String>, ParseError> {
+    fn read_condition(&self, node: &Node<'_>) -> Result<Option<String>, ParseError> {
         for node in node.table()?.rest() {
             let Some(value) = self.vars.get(node.key) else {
                 return Err(node.fault(format!("there is no variable {} in [vars]", node.key)));
             };
             let wanted: Vec<String> =
-                node.list().iter().map(Node::typed).collect::<Result<_, _>>()?;
+                node.list().iter().map(Node::text_or_number).collect::<Result<_, _>>()?;
             if !wanted.contains(value) {
                 let wanted = wanted.join(" or ");
                 return Ok(Some(format!("for {} = {wanted}, and it is {value}", node.key)));
@@ -363,7 +363,7 @@ impl Reader<'_> {
 
     /// Returns a text that may contain captured values.
     pub(crate) fn template(&self, node: &Node<'_>) -> Result<Text, ParseError> {
-        self.fill(node, &node.typed()?, Fill::AsIs)
+        self.fill(node, &node.text_or_number()?, Fill::AsIs)
     }
 
     pub(crate) fn fill(&self, node: &Node<'_>, text: &str, fill: Fill) -> Result<Text, ParseError> {
@@ -373,7 +373,7 @@ impl Reader<'_> {
 
     /// Returns a regular expression that may contain captured values.
     pub(crate) fn pattern(&self, node: &Node<'_>) -> Result<Text, ParseError> {
-        self.pattern_of(node, &node.typed()?)
+        self.pattern_of(node, &node.text_or_number()?)
     }
 
     fn pattern_of(&self, node: &Node<'_>, text: &str) -> Result<Text, ParseError> {

@@ -60,7 +60,7 @@ impl Difference {
 }
 
 impl State {
-    pub fn of(difference: Option<Difference>) -> State {
+    pub fn new(difference: Option<Difference>) -> State {
         difference.map_or(State::Passed, State::Failed)
     }
 

@@ -14,7 +14,7 @@ fn step(text: &str) -> Step {
     plan.steps.remove(0)
 }
 
-fn ask(text: &str) -> Ask {
+fn read_ask(text: &str) -> Ask {
     match step(text).action {
         Action::Ask(ask) => *ask,
         other => panic!("{other:?}"),
@@ -23,7 +23,7 @@ fn ask(text: &str) -> Ask {
 
 #[test]
 fn a_step_may_be_short() {
-    let ask = ask("url = '/'");
+    let ask = read_ask("url = '/'");
     assert_eq!(ask.method, "GET");
     assert_eq!(ask.timeout, Nanos::from_secs(30));
     assert_eq!(ask.expect, Expect::default());
@@ -33,7 +33,8 @@ fn a_step_may_be_short() {
 
 #[test]
 fn fields_keep_the_order_of_the_file() {
-    let ask = ask("url = '/'\nform = { given = 'Flintstone', family = 'Fred', Submit = 'Send' }");
+    let ask =
+        read_ask("url = '/'\nform = { given = 'Flintstone', family = 'Fred', Submit = 'Send' }");
     assert_eq!(ask.method, "POST");
     let Body::Form(fields) = &ask.body else { panic!("{:?}", ask.body) };
     let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,6 +1,6 @@
 //! Tables of the plan file whose keys are rows of the option table.
 
-use super::read::{Table, given_twice};
+use super::read::{Table, duplicate_error};
 use super::scalar::Scalar;
 use crate::options::{Given, Inputs, KeyValue, Setting, Shape, keys_of, rows_of};
 use crate::stages::StageUnit;
@@ -70,7 +70,7 @@ impl<const TABLE: usize> Keys<TABLE> {
             let before = all.len();
             all.extend(given.map(|(ending, value)| Given { row, ending, value }));
             if all.len() > before + 1 {
-                return Err(Table(TABLES[TABLE]).fault(key, given_twice(key)));
+                return Err(Table(TABLES[TABLE]).fault(key, duplicate_error(key)));
             }
         }
         options::put(plan, all, inputs).map_err(|(row, ending, why)| {
@@ -83,7 +83,7 @@ impl<const TABLE: usize> Keys<TABLE> {
     fn contradiction(&self) -> Option<(&'static str, &'static str)> {
         let has = |key| self.has(key);
         let staged = self.one("stages").and_then(|text| text.typed());
-        let other = staged.is_some_and(|text| match StageUnit::of(&text) {
+        let other = staged.is_some_and(|text| match StageUnit::from_text(&text) {
             StageUnit::Users => has("rate"),
             StageUnit::PerSecond => has("users"),
         });
@@ -117,7 +117,7 @@ impl<const TABLE: usize> Keys<TABLE> {
     }
 
     /// Wraps keys that were read elsewhere.
-    pub(super) fn of<const N: usize>(given: [(&str, Option<Scalar>); N]) -> Keys<TABLE> {
+    pub(super) fn new<const N: usize>(given: [(&str, Option<Scalar>); N]) -> Keys<TABLE> {
         let one =
             |(key, value): (&str, Option<Scalar>)| Some((key.to_owned(), KeyValue::One(value?)));
         Keys(given.into_iter().filter_map(one).collect())

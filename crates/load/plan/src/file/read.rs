@@ -120,7 +120,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let grpc = url.as_deref().and_then(http_url);
     let (is_grpc, url) = (grpc.is_some(), grpc.or(url));
     let (targets, login) = read_targets(file.targets, url, file.urls_file, files)?;
-    let mut plan = PlanDraft::of(Plan::for_targets(targets));
+    let mut plan = PlanDraft::new(Plan::for_targets(targets));
     if is_grpc && journeys {
         // its steps are gRPC calls or requests, each over HTTP/2
         plan.request.version = HttpVersion::Http2;
@@ -142,7 +142,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let traces = PlanTraces::read(connection.texts("traces"), files)?;
     let inputs = Inputs { files, traces: &traces };
     let top = [("seed", file.seed), ("order", file.order.map(Scalar::Text))];
-    Keys::<TOP>::of(top).read(&mut plan, inputs)?;
+    Keys::<TOP>::new(top).read(&mut plan, inputs)?;
     read_request(file.request.unwrap_or_default(), &mut plan, login, inputs)?;
     file.token.unwrap_or_default().read(&mut plan, inputs)?;
     read_sources(file.script, file.specweb99, &mut plan, files)?;
@@ -260,7 +260,7 @@ impl Table {
         let mut given = given.filter_map(|(ending, value)| Some((ending, value?)));
         let Some((ending, value)) = given.next() else { return Ok(()) };
         if given.next().is_some() {
-            return Err(self.fault(key, given_twice(key)));
+            return Err(self.fault(key, duplicate_error(key)));
         }
         let inputs = Inputs { files, traces: &wan::NoTraces };
         read_content(slot, ending, KeyValue::One(value), inputs)
@@ -269,7 +269,7 @@ impl Table {
 }
 
 /// Returns the error for content given in several places.
-pub(super) fn given_twice(key: &str) -> String {
+pub(super) fn duplicate_error(key: &str) -> String {
     format!("give it once, not also as {key}_base64 or {key}_file")
 }
 

@@ -54,7 +54,7 @@ fn methods_hosts_and_queries_count_where_the_pattern_has_them() {
 fn a_named_target_is_listed_by_name() {
     let url = url::Url::parse("http://h/user/1").unwrap();
     let named = TargetPlan { name: Some("one".into()), ..TargetPlan::new(url.clone()) };
-    let mut draft = PlanDraft::of(Plan::for_targets(vec![named, TargetPlan::new(url)]));
+    let mut draft = PlanDraft::new(Plan::for_targets(vec![named, TargetPlan::new(url)]));
     let lost = parse_fold("/nobody/{id}").unwrap();
     draft.measure.folds.patterns = vec![parse_fold("/user/{id}").unwrap(), lost];
     draft.measure.slo = stats::parse_objectives("/user/{id}: p99<1s, one: p99<1s").unwrap();

@@ -92,7 +92,7 @@ pub(crate) fn read(
     };
     let journeys = reader.journeys(&node).map_err(named)?;
     let teardown = reader.read_tasks(top.take("teardown")).map_err(named)?;
-    let tables = tables::of(text, files)?;
+    let tables = tables::parse(text, files)?;
     Ok(JourneyPlan { base: base.clone(), vars, journeys, feeders, setup, teardown, tables })
 }
 
@@ -207,7 +207,8 @@ impl JourneyReader<'_> {
         let mut table = node.table()?;
         let mut statuses = Vec::new();
         for part in table.take("status").iter().flat_map(Node::list) {
-            let ranges = rules::parse_statuses(&part.typed()?).map_err(|why| part.fault(why))?;
+            let ranges =
+                rules::parse_statuses(&part.text_or_number()?).map_err(|why| part.fault(why))?;
             statuses.extend(ranges);
         }
         if statuses.is_empty() {
@@ -284,7 +285,7 @@ impl JourneyReader<'_> {
         let once = table.flag("once")?;
         let stream = table.take("stream").map(|node| stream_of(&node)).transpose()?;
         let stream = stream.unwrap_or_default();
-        let ask = self.ask(url, table)?;
+        let ask = self.read_ask(url, table)?;
         if matches!(stream, StepStream::Yes(_)) && ask.method == "HEAD" {
             return Err(table.fault("a response to HEAD has no events: drop stream, or use GET"));
         }
@@ -362,7 +363,7 @@ impl JourneyReader<'_> {
 
     /// Reads the request with the keys of check plans; keys that belong to the whole plan are
     /// rejected.
-    fn ask(&self, url: &Node<'_>, table: &mut Table<'_>) -> Result<Ask, ParseError> {
+    fn read_ask(&self, url: &Node<'_>, table: &mut Table<'_>) -> Result<Ask, ParseError> {
         for (key, why) in [
             ("http", "the plan sets the version: http in [request]"),
             ("close", "the plan sets the calls per connection: calls in [connection]"),
@@ -373,7 +374,7 @@ impl JourneyReader<'_> {
                 return Err(node.fault(why));
             }
         }
-        let ask = self.reader.ask(url, table, false)?;
+        let ask = self.reader.read_ask(url, table, false)?;
         table.hide_keys(&["http", "close", "jar", "timeout"]);
         wants_a_response(ask.expect.outcome, table)?;
         Ok(ask)
@@ -388,7 +389,7 @@ impl JourneyReader<'_> {
             let Some(url) = table.take("url") else {
                 return Err(table.fault("it has no url"));
             };
-            let ask = self.ask(&url, &mut table)?;
+            let ask = self.read_ask(&url, &mut table)?;
             if ask.capture.iter().any(|(_, capture)| capture.metric.is_some()) {
                 let why = "metric is for steps of journeys: this step is made once";
                 return Err(table.fault(why));
@@ -422,7 +423,8 @@ impl JourneyReader<'_> {
             guard.when = self.conditions(&node)?;
         }
         if let Some(node) = table.take("chance") {
-            guard.chance = units::parse_share(&node.typed()?).map_err(|why| node.fault(why))?;
+            guard.chance =
+                units::parse_share(&node.text_or_number()?).map_err(|why| node.fault(why))?;
             if guard.chance <= 0.0 {
                 return Err(node.fault("a chance of 0 disables the step; delete it"));
             }
@@ -513,5 +515,5 @@ fn user_captures(mut table: Table<'_>, kept: &mut BTreeSet<String>) -> Result<()
 }
 
 fn number(node: &Node<'_>) -> Result<f64, ParseError> {
-    node.typed()?.parse().map_err(|_| node.fault("it is not a number"))
+    node.text_or_number()?.parse().map_err(|_| node.fault("it is not a number"))
 }

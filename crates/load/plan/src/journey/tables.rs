@@ -15,7 +15,7 @@ use units::ParseError;
 
 /// Parses the tables of a text that was read before. Bodies, uploads and scripts are embedded; the
 /// feeders keep their rows.
-pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, ParseError> {
+pub(super) fn parse(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, ParseError> {
     let mut all: Table = toml::from_str(text).map_err(|error| {
         ParseError(format!("the plan is invalid: {}", error.to_string().trim()))
     })?;

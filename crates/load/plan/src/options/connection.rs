@@ -52,7 +52,7 @@ const NONE: &str = "none";
 #[rustfmt::skip] // a row is read as a row
 pub(super) static SETTINGS: &[Setting] = &[
     Setting { name: "calls", value: "N",
-        field: field!(off connection.calls, COUNT), bounds: &[least(1.0, "is 0: a connection without a call; give --calls 1 for a connection per call")],
+        field: field!(off connection.calls, COUNT), bounds: &[least(1.0, "is 0: a connection has at least one call; give --calls 1 for a connection per call")],
         help: "Calls per connection before it is closed [default: as many as the server allows]", ..ROW },
     Setting { name: "close", means: "1", without: &["calls"], field: field!(off connection.calls, COUNT),
         help: "A new connection for every call; same as --calls 1", ..ROW },

@@ -179,7 +179,8 @@ pub(super) const GRPC_STATUSES: Grammar<Vec<u8>> = list(
     |text, _| protocol::grpc::expected_codes(text),
     |items| Ok(each(items, protocol::grpc::expected_codes)?.concat()),
     |all, _| {
-        let name = |number: &u8| protocol::grpc::Code::of(u32::from(*number)).name().to_owned();
+        let name =
+            |number: &u8| protocol::grpc::Code::from_number(u32::from(*number)).name().to_owned();
         texts(all, name)
     },
 );

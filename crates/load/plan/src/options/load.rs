@@ -69,7 +69,7 @@ fn without_session(value: &KeyValue) -> Result<(), ParseError> {
         KeyValue::List(items) => items.is_empty(),
         KeyValue::Texts(_) => false,
     };
-    let why = || ParseError("it needs session: set the number of calls of a session".to_owned());
+    let why = || ParseError("session is missing: set the number of calls of a session".to_owned());
     if is_off { Ok(()) } else { Err(why()) }
 }
 
@@ -206,7 +206,7 @@ const CALLS: PlanField = PlanField {
             (Some(session), Some(calls)) => session.calls = calls,
             (_, calls) => {
                 *slot = calls
-                    .map(|calls| SessionPlan::of(calls, std::mem::replace(think, Think::None)));
+                    .map(|calls| SessionPlan::new(calls, std::mem::replace(think, Think::None)));
             }
         }
         Ok(())

@@ -300,7 +300,7 @@ pub(super) static MACHINE: &[Setting] = &[
         bounds: &[within(-20.0, 19.0, "takes a number from -20 (first) to 19 (last)")],
         help: "Scheduling priority, -20 (first) to 19 (last)", ..DRIVER },
     Setting { value: "TIME", field: field!(at driver.spin, DURATION), page: "plans",
-        bounds: &[most(1.0, "is above 1s; it is how long before a due instant the loop may burn its core, 100us by default")],
+        bounds: &[most(1.0, "is above 1s; it bounds the busy wait before a due instant, 100us by default")],
         help: "Longest busy wait before a due instant", ..DRIVER },
     Setting { name: "stack", value: "kernel[:batches]|own[:calls|:batches|:xdp=DEVICE]|auto", page: "paths",
         field: field!(at driver.stack, STACK),

@@ -195,7 +195,7 @@ fn local_addresses() {
         ),
         (
             "eth0",
-            r#""eth0" is not a list of addresses: "eth0" is none; write 127.0.0.2-127.0.0.9,127.0.1.1"#,
+            r#""eth0" is not a list of addresses: "eth0" is not an IP address; write 127.0.0.2-127.0.0.9,127.0.1.1"#,
         ),
     ];
     check(shown, cases);

@@ -136,7 +136,7 @@ fn check_trace(plan: &Plan, at: &[Nanos], problems: &mut Problems) {
     );
     problems.add_if(!at.is_sorted(), "at", "at decreases: its instants must be in ascending order");
     let late = at.last().is_some_and(|last| *last > units::DURATION_MAX);
-    problems.add_if(late, "at", "at reaches beyond 100 years");
+    problems.add_if(late, "at", "the last instant of at is more than 100 years after the start");
     problems.add_if(
         !plan.stop.warm_up.is_zero(),
         "--warmup",
@@ -241,7 +241,8 @@ fn check_pace(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
                 "pace_at holds the instant of each call of a session, in order",
             );
             let late = at.last().is_some_and(|last| *last > units::DURATION_MAX);
-            problems.add_if(late, "pace_at", "pace_at reaches beyond 100 years");
+            let why = "the last instant of pace_at is more than 100 years after the start";
+            problems.add_if(late, "pace_at", why);
         }
     }
 }

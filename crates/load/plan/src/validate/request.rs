@@ -281,7 +281,7 @@ fn check_verify(plan: &Plan, verify: &Verify, problems: &mut Problems) {
         "--verify cannot be used with --script, whose requests are not known beforehand; drop one",
     );
     let knowledge = verify.knowledge();
-    let unknown = plan.targets.iter().find_map(|target| knowledge.of(target).err());
+    let unknown = plan.targets.iter().find_map(|target| knowledge.expected_body(target).err());
     if let Some(why) = unknown {
         problems.add("--verify", format!("--verify: {why}; add it, or leave that target out"));
     }

@@ -68,7 +68,7 @@ mod tests {
         let why = "--script cannot be used with --urls: the script makes the requests; drop one";
         assert_eq!(two, [why]);
         let session = errors(|plan| {
-            let session = Some(SessionPlan::of(2, Think::None));
+            let session = Some(SessionPlan::new(2, Think::None));
             plan.load = Load::Closed { users: 1, think: Think::None, session };
         });
         assert!(session[0].contains("--session"), "{session:?}");

@@ -17,7 +17,7 @@ fn open(from: f64, to: f64) -> Load {
 
 fn session(calls: u32) -> Load {
     let Load::Open { arrivals, .. } = open(10.0, 10.0) else { unreachable!() };
-    let session = Some(SessionPlan::of(calls, Think::None));
+    let session = Some(SessionPlan::new(calls, Think::None));
     Load::Open { arrivals, session, connections_max: None, queue_max: None }
 }
 

@@ -146,7 +146,7 @@ fn each_second_counts_its_outcomes() {
                 _ => {}
             }
         }
-        assert_eq!(sum, Endings::of(total), "{workers} workers");
+        assert_eq!(sum, Endings::new(total), "{workers} workers");
     }
 }
 
@@ -734,7 +734,7 @@ fn stranded_calls_are_answered_elsewhere() {
 fn sessions_run_their_calls_and_end() {
     let mut plan = open(50.0, 4);
     let Load::Open { session, .. } = &mut plan.load else { unreachable!() };
-    *session = Some(SessionPlan::of(5, Think::Fixed(Nanos::from_millis(20))));
+    *session = Some(SessionPlan::new(5, Think::Fixed(Nanos::from_millis(20))));
     let run = execute(plan, quick(), 2);
     let total = &run.measurement.total;
     assert_eq!(total.sessions.started, run.measurement.intended.unwrap());
@@ -755,7 +755,7 @@ fn think_times_end_with_the_run() {
     assert!(run.ended_at < Nanos::from_secs(3), "{:?}", run.ended_at);
     let mut sessions = open(10.0, 2);
     let Load::Open { session, .. } = &mut sessions.load else { unreachable!() };
-    *session = Some(SessionPlan::of(3, think));
+    *session = Some(SessionPlan::new(3, think));
     let limit = Nanos::from_secs(3) + sessions.timeouts.call;
     let run = execute(sessions, quick(), 1);
     assert!(run.measurement.total.counts.succeeded > 0);

@@ -161,7 +161,7 @@ impl Describer {
     }
 
     fn visit(&mut self, client: u64, at: i64) {
-        let Some(open) = self.clients.of(client) else { return };
+        let Some(open) = self.clients.entry(client) else { return };
         if open.requests > 0 && at.saturating_sub(open.last) > self.pause.0.cast_signed() {
             let ended = std::mem::take(&mut open.requests);
             let weight = self.clients.weight();
@@ -173,7 +173,7 @@ impl Describer {
     }
 
     fn ask(&mut self, target: u64) {
-        if let Some(count) = self.targets.of(target) {
+        if let Some(count) = self.targets.entry(target) {
             *count += 1;
         }
         if let Some(popular) = &mut self.popular {
@@ -181,7 +181,7 @@ impl Describer {
         } else if self.targets.weight() > 1 {
             // so far all were kept; the dropped ones were requested less often than most
             let known = self.targets.iter().map(|(target, count)| (target, *count));
-            self.popular = Some(Frequent::of(known));
+            self.popular = Some(Frequent::new(known));
         }
     }
 
@@ -201,7 +201,7 @@ impl Describer {
         found.median_visit = self.visits.lengths.at(0.5);
         found.longest_visit = u64::from(self.visits.longest);
         found.model = model(found.mean_visit);
-        let ranks = Ranks::of(&self.targets, self.popular.as_ref());
+        let ranks = Ranks::new(&self.targets, self.popular.as_ref());
         found.zipf = ranks.zipf();
         found.top_tenth = ranks.top_tenth(found.requests);
         found.sizes = [0.1, 0.5, 0.9, 0.99].map(|share| self.sizes.at(share));
@@ -284,7 +284,7 @@ struct Ranks {
 impl Ranks {
     /// Returns all kept targets or, for a sample, the most requested ones and the others with their
     /// weight.
-    fn of(sampled: &Sampled<u64>, popular: Option<&Frequent>) -> Ranks {
+    fn new(sampled: &Sampled<u64>, popular: Option<&Frequent>) -> Ranks {
         let weight = sampled.weight();
         let mut falling: Vec<(u64, u64)> = Vec::new();
         let mut certain: BTreeMap<u64, u64> = BTreeMap::new();

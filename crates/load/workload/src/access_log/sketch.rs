@@ -38,7 +38,7 @@ impl<V: Default> Sampled<V> {
 
     /// Returns the value of an item, which is added if it is new; `None` if it is not in the
     /// sample.
-    pub(crate) fn of(&mut self, hash: u64) -> Option<&mut V> {
+    pub(crate) fn entry(&mut self, hash: u64) -> Option<&mut V> {
         if !Self::is_sampled(hash, self.level) {
             return None;
         }
@@ -80,7 +80,7 @@ pub(crate) struct Frequent {
 
 impl Frequent {
     /// Starts with known counts.
-    pub(crate) fn of(known: impl Iterator<Item = (u64, u64)>) -> Frequent {
+    pub(crate) fn new(known: impl Iterator<Item = (u64, u64)>) -> Frequent {
         let mut frequent = Frequent::default();
         known.for_each(|(hash, count)| frequent.add(hash, count));
         frequent
@@ -89,11 +89,11 @@ impl Frequent {
     pub(crate) fn add(&mut self, hash: u64, count: u64) {
         *self.counts.entry(hash).or_default() += count;
         if self.counts.len() >= 2 * FREQUENT {
-            self.cut();
+            self.prune();
         }
     }
 
-    fn cut(&mut self) {
+    fn prune(&mut self) {
         let mut counts: Vec<u64> = self.counts.values().copied().collect();
         let (_, cut, _) = counts.select_nth_unstable_by(FREQUENT, |a, b| b.cmp(a));
         let cut = *cut;
@@ -127,7 +127,7 @@ mod tests {
         let mut sampled: Sampled<u64> = Sampled::new(1_000);
         for round in 1..=3 {
             for thing in 0..1_000_u64 {
-                *sampled.of(hash(thing)).unwrap() += 1;
+                *sampled.entry(hash(thing)).unwrap() += 1;
             }
             assert!(sampled.iter().all(|(_, count)| *count == round));
         }
@@ -138,7 +138,7 @@ mod tests {
     fn a_sample_estimates_how_many_there_are() {
         let mut sampled: Sampled<u64> = Sampled::new(1_000);
         for thing in 0..300_000_u64 {
-            if let Some(count) = sampled.of(hash(thing / 3)) {
+            if let Some(count) = sampled.entry(hash(thing / 3)) {
                 *count += 1;
             }
         }

@@ -176,7 +176,7 @@ fn of_surge(
     }
     let order = order::order(&counts, &mut seed.stream(Purpose::Sequence, 3));
     let objects: Vec<Vec<u32>> = objects.into_iter().map(|object| object.files).collect();
-    let steps = cut(&order, &objects, requests);
+    let steps = split_steps(&order, &objects, requests);
     let mut stream = seed.stream(Purpose::Sequence, 4);
     let law = surge::off_times();
     let off = |_: &(u32, u32)| Nanos::from_secs_f64(law.draw(&mut stream));
@@ -185,7 +185,7 @@ fn of_surge(
 }
 
 /// Returns steps up to this number of requests; the last object is cut to fit.
-fn cut(order: &[u32], objects: &[Vec<u32>], requests: u64) -> Vec<(u32, u32)> {
+fn split_steps(order: &[u32], objects: &[Vec<u32>], requests: u64) -> Vec<(u32, u32)> {
     let mut left = requests;
     let steps = order.iter().map_while(|object| {
         let files = (objects[*object as usize].len() as u64).min(left);

@@ -167,7 +167,7 @@ fn command(words: Vec<ShellWord>, files: FileReader<'_>) -> Result<Curl, Recorde
                 let name = String::from_utf8_lossy(parts.next().unwrap_or_default());
                 let joined = parts.next().map(<[u8]>::to_vec);
                 let option = option(&name).ok_or_else(|| unknown(&word))?;
-                draft.does(option, joined, &mut words, &word, files)?;
+                draft.apply_option(option, joined, &mut words, &word, files)?;
             }
             [b'-', cluster @ ..] if !cluster.is_empty() => {
                 draft.cluster(cluster, &mut words, &word, files)?;
@@ -476,7 +476,7 @@ impl CurlDraft {
         Ok(())
     }
 
-    fn does(
+    fn apply_option(
         &mut self,
         does: Does,
         joined: Option<ShellWord>,
@@ -518,9 +518,9 @@ impl CurlDraft {
             let takes = matches!(does, Does::Takes(_) | Does::NothingTaken | Does::Instead(_));
             if takes {
                 let joined = (!rest.is_empty()).then(|| rest.to_vec());
-                return self.does(*does, joined, words, word, files);
+                return self.apply_option(*does, joined, words, word, files);
             }
-            self.does(*does, None, words, word, files)?;
+            self.apply_option(*does, None, words, word, files)?;
         }
         Ok(())
     }

@@ -353,7 +353,7 @@ impl<'a> Description<'a> {
 /// Inserts a parameter's value.
 fn fill(filled: &mut Filled, parameter: FileValue<'_>, value: &Value) -> Result<(), String> {
     let name = parameter.word("name");
-    let written = |place: ParameterPlace| Written::of(place, parameter.value.as_object());
+    let written = |place: ParameterPlace| Written::new(place, parameter.value.as_object());
     match parameter.word("in") {
         "path" => {
             let value = written(ParameterPlace::Path)?.write(name, value)?;
@@ -386,7 +386,7 @@ fn form(fields: &Object, media: FileValue<'_>) -> Result<String, String> {
     let mut pairs = Vec::new();
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
         let encoding = media.value.get("encoding").and_then(|encoding| encoding.get(name));
-        let written = Written::of(ParameterPlace::Form, encoding.and_then(Value::as_object))
+        let written = Written::new(ParameterPlace::Form, encoding.and_then(Value::as_object))
             .and_then(|written| written.write(name, value));
         let written = written.map_err(|why| format!("the field {name} of its form: {why}"))?;
         pairs.extend(Some(written).filter(|pairs| !pairs.is_empty()));

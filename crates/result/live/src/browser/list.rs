@@ -180,7 +180,7 @@ fn row(entry: &ListEntry, histories: &Histories<'_>) -> Markup {
             }
             @match &entry.headline {
                 Some(headline) => (figures(headline)),
-                None => td class="figures" colspan=(FIGURES.len()) { (in_words(entry)) },
+                None => td class="figures" colspan=(FIGURES.len()) { (description(entry)) },
             }
             td class="spark" {
                 @if history.len() >= SPARK_MIN {
@@ -268,7 +268,7 @@ fn figures(headline: &Headline) -> Markup {
 }
 
 /// Formats the figures of a result that is not a run.
-fn in_words(entry: &ListEntry) -> String {
+fn description(entry: &ListEntry) -> String {
     if let Some(judgement) = entry.judgement {
         return match judgement {
             Judgement::Worse => "worse",
@@ -284,12 +284,12 @@ fn in_words(entry: &ListEntry) -> String {
     let axis = entry.axis.unwrap_or_default();
     let capacity = |(label, found): &(String, Option<stats::curve::Span>)| match found {
         Some(span) => {
-            format!("{label}: capacity {}", report::ramp::capacity_in_words(axis, span))
+            format!("{label}: capacity {}", report::ramp::capacity_description(axis, span))
         }
         None => format!("{label}: no capacity"),
     };
     let knee = |(label, found): &(String, Option<stats::curve::Span>)| match found {
-        Some(span) => format!("{label}: {}", report::ramp::knee_in_words(axis, span)),
+        Some(span) => format!("{label}: {}", report::ramp::knee_description(axis, span)),
         None => format!("{label}: no knee"),
     };
     let words: Vec<String> = match entry.knees.is_empty() {

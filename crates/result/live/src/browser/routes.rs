@@ -155,7 +155,7 @@ async fn list_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageR
     let filter = Filter {
         name: some(&wanted.name),
         tag: some(&wanted.tag),
-        kind: ResultKind::named(&wanted.kind),
+        kind: ResultKind::from_name(&wanted.kind),
         since_unix_s: None,
         count_max: Some(LIST_MAX),
     };
@@ -248,7 +248,7 @@ fn ids(query: Option<String>) -> Result<Vec<String>, HttpRefusal> {
 async fn compare(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
     let ids = ids(query)?;
     // errors are reported here and not inside a frame
-    together(&desk, &ids).await?;
+    render_together(&desk, &ids).await?;
     Ok(Html(pages::side_by_side(&ids).into_string()))
 }
 
@@ -256,11 +256,11 @@ async fn compare_page(
     State(desk): State<Desk>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, HttpRefusal> {
-    Ok(framed(together(&desk, &ids(query)?).await?))
+    Ok(framed(render_together(&desk, &ids(query)?).await?))
 }
 
 /// Renders several results on one page.
-async fn together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
+async fn render_together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
     let (mut runs, mut ramps) = (Vec::new(), Vec::new());
     for id in ids {
         match load(desk, id.clone()).await? {
@@ -288,7 +288,7 @@ async fn together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
             Ok(report::html_of_many(&named.collect::<Vec<_>>()))
         }
         (true, false) => {
-            let all = report::together(&ramps).ok_or_else(mixed)?;
+            let all = report::combine_ramps(&ramps).ok_or_else(mixed)?;
             Ok(report::ramp::html(&all))
         }
         _ => Err(mixed()),

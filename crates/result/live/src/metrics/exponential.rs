@@ -25,7 +25,7 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    pub fn of(hist: &Hist) -> Exponential {
+    pub fn new(hist: &Hist) -> Exponential {
         let mut zeros = 0;
         let mut buckets: BTreeMap<i32, u64> = BTreeMap::new();
         for (value, count) in hist.buckets() {

@@ -55,7 +55,7 @@ pub struct Times {
 }
 
 impl Times {
-    fn of(hist: &Hist) -> Times {
+    fn new(hist: &Hist) -> Times {
         let mut below = 0;
         let mut classic = Vec::with_capacity(BOUNDS.len() + 1);
         for bound in BOUNDS {
@@ -64,7 +64,7 @@ impl Times {
             below = cumulative;
         }
         classic.push(hist.count().saturating_sub(below));
-        let native = Exponential::of(hist);
+        let native = Exponential::new(hist);
         let sum = hist.mean().as_secs_f64() * hist.count() as f64;
         Times { count: hist.count(), sum, classic, native }
     }
@@ -138,7 +138,7 @@ pub struct Reading {
 impl Reading {
     /// Returns a reading after a complete second. `intended`: calls or sessions due by now in an
     /// open load's plan; `None` in a closed loop.
-    pub fn of(
+    pub fn new(
         run: &RunLabels,
         second: &Second,
         total: &Snapshot,
@@ -380,7 +380,7 @@ fn histogram((name, help, hist): HistogramRow<'_>) -> MetricFamily {
         help,
         kind: MetricKind::Histogram,
         unit: MetricUnit::Seconds,
-        samples: plain(Value::Times(Box::new(Times::of(hist)))),
+        samples: plain(Value::Times(Box::new(Times::new(hist)))),
     }
 }
 

@@ -40,7 +40,7 @@ fn reading() -> Reading {
     total.connections.established = 10;
     let second =
         Second { at_s: 4.0, span_s: 1.0, in_flight: 4, driver_cpu: 0.25, ..Second::default() };
-    Reading::of(&run, &second, &total, Some(1_012))
+    Reading::new(&run, &second, &total, Some(1_012))
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn verdict_lines(model: &Model, look: Look) -> Text<'static> {
         Span::styled(state.id(), look.tint(color).add_modifier(Modifier::BOLD)),
         Span::raw(" so far"),
     ];
-    for slo in judged.slo.iter().map(SloRecord::of) {
+    for slo in judged.slo.iter().map(SloRecord::new) {
         let text = format!("   {} {} ({})", slo.objective.text, slo.word(), slo.figure_text());
         first.push(Span::raw(text));
     }

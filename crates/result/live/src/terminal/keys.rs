@@ -61,7 +61,7 @@ impl Keyboard {
             let mut bytes = [0; READ_MAX];
             match rustix::io::read(tty, &mut bytes) {
                 Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => Ok(wanted(&bytes[..count])),
+                Ok(count) => Ok(parse_keys(&bytes[..count])),
                 Err(Errno::INTR | Errno::AGAIN) => Ok(Vec::new()),
                 Err(error) => Err(error.into()),
             }
@@ -76,7 +76,7 @@ impl Keyboard {
 }
 
 /// Returns the commands in the bytes of keys. In raw mode Ctrl-C is a key like any other.
-pub(crate) fn wanted(mut bytes: &[u8]) -> Vec<KeyAction> {
+pub(crate) fn parse_keys(mut bytes: &[u8]) -> Vec<KeyAction> {
     let mut all = Vec::new();
     while let Some((first, rest)) = bytes.split_first() {
         bytes = rest;

@@ -97,7 +97,7 @@ pub(crate) struct TimesRow {
 }
 
 impl TimesRow {
-    fn of(hist: &Hist) -> TimesRow {
+    fn new(hist: &Hist) -> TimesRow {
         TimesRow {
             count: hist.count(),
             p50: hist.quantile(0.5),
@@ -136,14 +136,14 @@ pub(crate) struct TargetRow {
 }
 
 impl TargetRow {
-    fn of(tally: &TargetTally) -> TargetRow {
+    fn new(tally: &TargetTally) -> TargetRow {
         let failed = tally.failed + tally.timed_out;
-        TargetRow { done: tally.succeeded + failed, failed, times: TimesRow::of(&tally.response) }
+        TargetRow { done: tally.succeeded + failed, failed, times: TimesRow::new(&tally.response) }
     }
 }
 
 impl MeasuredTotals {
-    fn of(total: &Snapshot) -> MeasuredTotals {
+    fn new(total: &Snapshot) -> MeasuredTotals {
         let phases = [
             ("connect", &total.connect),
             ("TLS", &total.tls),
@@ -158,14 +158,14 @@ impl MeasuredTotals {
         let times = total.response();
         MeasuredTotals {
             counts: total.counts,
-            response: TimesRow::of(&times),
+            response: TimesRow::new(&times),
             times,
             statuses,
-            phases: phases.map(|(name, hist)| (name, TimesRow::of(hist))).collect(),
+            phases: phases.map(|(name, hist)| (name, TimesRow::new(hist))).collect(),
             failures,
             established: total.connections.established,
             received: total.bytes_received,
-            rows: total.targets.iter().map(TargetRow::of).collect(),
+            rows: total.targets.iter().map(TargetRow::new).collect(),
         }
     }
 }
@@ -206,10 +206,10 @@ impl Model {
         }
         self.history.push_back(point);
         self.latest = Some(second.clone());
-        self.so_far = MeasuredTotals::of(total);
+        self.so_far = MeasuredTotals::new(total);
     }
 
-    pub fn judged(&mut self, judged: Judged) {
+    pub fn set_verdict(&mut self, judged: Judged) {
         self.judged = Some(judged);
     }
 

@@ -114,8 +114,8 @@ impl Screen {
         });
     }
 
-    pub fn judged(&self, judged: Judged) {
-        self.shared.change(|model| model.judged(judged));
+    pub fn set_verdict(&self, judged: Judged) {
+        self.shared.change(|model| model.set_verdict(judged));
     }
 
     pub fn agents(&self, agents: Vec<AgentNow>) {

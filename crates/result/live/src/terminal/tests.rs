@@ -1,4 +1,4 @@
-use crate::terminal::keys::{KeyAction, wanted};
+use crate::terminal::keys::{KeyAction, parse_keys};
 use crate::terminal::model::HISTORY_MAX;
 use crate::terminal::{Climb, Judged, Look, Model, Subject, TimeLeft, draw};
 use ratatui::Terminal;
@@ -175,7 +175,7 @@ fn busy() -> Model {
         objective,
         figure,
     });
-    model.judged(Judged {
+    model.set_verdict(Judged {
         server: ("serving: 5,000 calls, all of them as expected".to_owned(), true),
         verdict: Verdict { state: State::Degraded, causes: vec![cause] },
         slo: slo.collect(),
@@ -383,7 +383,7 @@ fn a_name_cannot_speak_to_the_terminal() {
 #[test]
 fn keys_have_their_actions() {
     use KeyAction::{Help, NoHelp, Redraw, Stop};
-    let describe = |bytes: &str| wanted(bytes.as_bytes());
+    let describe = |bytes: &str| parse_keys(bytes.as_bytes());
     for stop in ["q", "Q", "\u{3}"] {
         assert_eq!(describe(stop), [Stop], "{stop:?}");
     }
@@ -403,7 +403,7 @@ fn keys_have_their_actions() {
         [NoHelp, Stop],
         "Ctrl-C is never taken for a part of a key"
     );
-    assert_eq!(wanted(&[0xff, 0x1b, b'[', 0xff, 0x80, b'q']), []);
+    assert_eq!(parse_keys(&[0xff, 0x1b, b'[', 0xff, 0x80, b'q']), []);
 }
 
 #[test]

@@ -111,7 +111,7 @@ pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> Compare
         further: further.collect(),
         protocols: protocols(runs, &responses),
         gate: comparison.gate.clone(),
-        environment: machine.or_else(|| Some(EnvironmentRecord::of(&Environment::default()))),
+        environment: machine.or_else(|| Some(EnvironmentRecord::new(&Environment::default()))),
     };
     let failing = LETTERS.chars().zip(runs);
     let failing = failing.filter_map(|(letter, runs)| failing::sentence(letter, runs));
@@ -140,7 +140,7 @@ fn side_of(comparison: &Comparison, side: usize, response: Option<&Hist>) -> Sid
         command: comparison.commands.get(side).cloned().flatten(),
         runs: headlines(runs),
         plan: runs.first().map(|run| run.plan.clone()),
-        response_histogram: Some(HistogramRecord::of(response.unwrap_or(&none))),
+        response_histogram: Some(HistogramRecord::new(response.unwrap_or(&none))),
     }
 }
 

@@ -141,7 +141,7 @@ impl FailIf {
     }
 
     /// Returns why this run has no such figure.
-    pub(super) fn lacking(&self, run: &RunRecord) -> Option<String> {
+    pub(super) fn missing_figure(&self, run: &RunRecord) -> Option<String> {
         if self.is_cpu_time() {
             let why = "the CPU time of the server is unknown in a run".to_owned();
             return cpu_per_call(run).is_none().then_some(why);

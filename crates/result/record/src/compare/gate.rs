@@ -92,7 +92,7 @@ impl Gate {
         let runs = || before.iter().chain(after);
         let mut counts = false;
         for watched in &mut self.bounds {
-            let lacking = runs().find_map(|run| watched.bound.lacking(run));
+            let lacking = runs().find_map(|run| watched.bound.missing_figure(run));
             if lacking.is_none() && runs().all(|run| watched.bound.counts(run)) {
                 watched.block(before, after, figures);
                 watched.blocks += 1;
@@ -132,7 +132,7 @@ impl Gate {
     pub fn record(&self, end: &GateEnd) -> GateRecord {
         let bounds: Vec<GateBoundRecord> =
             self.bounds.iter().map(|one| one.record(self.bounds.len())).collect();
-        let answer = GateAnswer::of(self.answer());
+        let answer = GateAnswer::new(self.answer());
         let mut record = GateRecord {
             answer,
             sentence: String::new(),
@@ -223,20 +223,20 @@ impl GateBound {
         if self.answer == MarginAnswer::Undecided {
             self.answer = margin.answer(&self.sequence, figures);
             if self.answer != MarginAnswer::Undecided {
-                self.judged = Some(margin.judged(&self.sequence, figures));
+                self.judged = Some(margin.judge_margin(&self.sequence, figures));
             }
         }
     }
 
     fn record(&self, figures: usize) -> GateBoundRecord {
         let margin = self.bound.margin();
-        let judged = self.judged.unwrap_or_else(|| margin.judged(&self.sequence, figures));
+        let judged = self.judged.unwrap_or_else(|| margin.judge_margin(&self.sequence, figures));
         let known = |figure: f64| figure.is_finite().then_some(figure);
         let points = margin.scale == Scale::Points;
         let mut record = GateBoundRecord {
             bound: self.bound.text().to_owned(),
             figure: self.bound.figure().to_owned(),
-            answer: GateAnswer::of(self.answer),
+            answer: GateAnswer::new(self.answer),
             points,
             limit: margin.limit,
             change: known(judged.change),

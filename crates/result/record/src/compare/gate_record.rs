@@ -32,7 +32,7 @@ impl GateAnswer {
         }
     }
 
-    pub(super) fn of(answer: MarginAnswer) -> GateAnswer {
+    pub(super) fn new(answer: MarginAnswer) -> GateAnswer {
         match answer {
             MarginAnswer::Pass => GateAnswer::Pass,
             MarginAnswer::Fail => GateAnswer::Fail,

@@ -34,7 +34,7 @@ pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
 
 /// Reports that another host uses one of our addresses: the figures may not be the server's.
 fn shared_address(stack: Option<&StackFacts>) -> Option<Finding> {
-    let ConflictRecord { address, by } = ConflictRecord::of(&stack?.conflict?);
+    let ConflictRecord { address, by } = ConflictRecord::new(&stack?.conflict?);
     Some(Finding {
         id: SHARED_ADDRESS.to_owned(),
         confidence: Confidence::Certain,

@@ -197,8 +197,9 @@ pub struct RampStepRecord {
 }
 
 impl RampRecord {
-    /// Returns a record with every figure of a ramp. VALID until it is [`RampRecord::judged`].
-    pub fn of(report: &RampReport) -> RampRecord {
+    /// Returns a record with every figure of a ramp. VALID before
+    /// [`RampRecord::with_verdict`].
+    pub fn new(report: &RampReport) -> RampRecord {
         let empty = Curve::default();
         let first = report.curves.first().unwrap_or(&empty);
         let curves = report.curves.iter().zip(&report.labels);
@@ -208,21 +209,21 @@ impl RampRecord {
             name: words::printable(&report.name, 1_000),
             axis: report.axis,
             labels: report.labels.clone(),
-            knee: first.knee.as_ref().map(KneeRecord::of),
-            capacity: first.capacity.as_ref().map(CapacityRecord::of),
-            overload: OverloadRecord::of(first),
-            curves: curves.map(|(curve, label)| CurveRecord::of(curve, label)).collect(),
+            knee: first.knee.as_ref().map(KneeRecord::new),
+            capacity: first.capacity.as_ref().map(CapacityRecord::new),
+            overload: OverloadRecord::new(first),
+            curves: curves.map(|(curve, label)| CurveRecord::new(curve, label)).collect(),
             ended_early: report.ended_early.clone(),
             findings: report.findings.clone(),
             started: timestamp(report.started_unix_s),
             started_unix_s: report.started_unix_s,
-            environment: EnvironmentRecord::of(&report.environment),
-            plan: PlanRecord::of(&report.plan, &report.plan_toml),
+            environment: EnvironmentRecord::new(&report.environment),
+            plan: PlanRecord::new(&report.plan, &report.plan_toml),
             steps: report
                 .steps
                 .iter()
                 .zip(1..)
-                .map(|(step, at)| RampStepRecord::of(step, at, &report.labels))
+                .map(|(step, at)| RampStepRecord::new(step, at, &report.labels))
                 .collect(),
         }
     }
@@ -238,7 +239,7 @@ pub fn read(text: &str) -> Result<RampRecord, String> {
 }
 
 impl KneeRecord {
-    fn of(knee: &stats::curve::Knee) -> KneeRecord {
+    fn new(knee: &stats::curve::Knee) -> KneeRecord {
         KneeRecord {
             offered_per_s: known(knee.at.at),
             low: low(&knee.at),
@@ -254,7 +255,7 @@ fn low(span: &Span) -> Option<f64> {
 }
 
 impl CapacityRecord {
-    fn of(capacity: &stats::curve::Capacity) -> CapacityRecord {
+    fn new(capacity: &stats::curve::Capacity) -> CapacityRecord {
         CapacityRecord {
             offered_per_s: known(capacity.at.at),
             low: low(&capacity.at),
@@ -267,7 +268,7 @@ impl CapacityRecord {
 }
 
 impl OverloadRecord {
-    fn of(curve: &Curve) -> OverloadRecord {
+    fn new(curve: &Curve) -> OverloadRecord {
         let overload = &curve.overload;
         OverloadRecord {
             shape: overload.shape,
@@ -280,25 +281,25 @@ impl OverloadRecord {
 }
 
 impl SpanRecord {
-    fn of(span: &Span) -> SpanRecord {
+    fn new(span: &Span) -> SpanRecord {
         SpanRecord { value: known(span.at), low: known(span.low), high: known(span.high) }
     }
 }
 
 impl CurveRecord {
-    fn of(curve: &Curve, label: &str) -> CurveRecord {
+    fn new(curve: &Curve, label: &str) -> CurveRecord {
         CurveRecord {
             label: label.to_owned(),
-            peak_per_s: curve.peak.as_ref().map(SpanRecord::of),
-            knee: curve.knee.as_ref().map(KneeRecord::of),
-            kneedle: curve.kneedle.as_ref().map(KneeRecord::of),
+            peak_per_s: curve.peak.as_ref().map(SpanRecord::new),
+            knee: curve.knee.as_ref().map(KneeRecord::new),
+            kneedle: curve.kneedle.as_ref().map(KneeRecord::new),
             power_at: curve.power_at.and_then(known),
-            capacity: curve.capacity.as_ref().map(CapacityRecord::of),
-            overload: OverloadRecord::of(curve),
+            capacity: curve.capacity.as_ref().map(CapacityRecord::new),
+            overload: OverloadRecord::new(curve),
             usl: curve.usl.as_ref().map(|law| UslRecord {
-                gamma: SpanRecord::of(&law.g),
-                alpha: SpanRecord::of(&law.a),
-                beta: SpanRecord::of(&law.b),
+                gamma: SpanRecord::new(&law.g),
+                alpha: SpanRecord::new(&law.a),
+                beta: SpanRecord::new(&law.b),
                 n_max: known(law.n_max),
                 x_max_per_s: known(law.x_max),
                 residual_per_s: known(law.residual),
@@ -316,7 +317,7 @@ impl CurveRecord {
 
 impl RampStepRecord {
     /// Returns the record of a step, the `at`th from 1. `labels`: of all targets.
-    pub fn of(step: &RampStep, at: usize, labels: &[String]) -> RampStepRecord {
+    pub fn new(step: &RampStep, at: usize, labels: &[String]) -> RampStepRecord {
         let point = &step.point;
         RampStepRecord {
             step: at,
@@ -332,7 +333,7 @@ impl RampStepRecord {
             client_limited: point.client_limited,
             failures_max: point.failures_max,
             met: point.met,
-            run: RunRecord::of(&step.run),
+            run: RunRecord::new(&step.run),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{RampRecord, RampStepRecord};
 use crate::run::{CauseRecord, VerdictRecord};
-use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT, Point, Purpose, crumbs};
+use stats::curve::{CapacityEnd, Curve, OF_THE_CLIENT, Point, Purpose, inconclusive_reason};
 use stats::{CauseId, State};
 
 /// Causes of a load beyond the knee, where queues grow and samples are few: a ramp searches for
@@ -13,7 +13,7 @@ impl RampRecord {
     /// Adds the verdict over all targets. `died`: a sentence for each target that ended before its
     /// last step because the server no longer answered. Steps limited by the client are used in no
     /// figure, so they count only if there are no others.
-    pub fn judged(self, died: &[&str], interrupted: bool) -> RampRecord {
+    pub fn with_verdict(self, died: &[&str], interrupted: bool) -> RampRecord {
         let verdict = verdict(&self, died, interrupted);
         RampRecord { verdict, ..self }
     }
@@ -54,7 +54,7 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
     let curves = ramp.curves();
     let used: Vec<&RampStepRecord> =
         steps.iter().filter(|step| !step.run.interrupted && !step.client_limited).collect();
-    let mut causes: Vec<CauseRecord> = died.iter().map(|why| death(why)).collect();
+    let mut causes: Vec<CauseRecord> = died.iter().map(|why| death_cause(why)).collect();
     if !interrupted {
         causes.extend(unusable_target_cause(ramp).or_else(|| undecided_objectives(ramp)));
     }
@@ -94,7 +94,7 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
         });
     }
     if !used.is_empty() {
-        causes.extend(left_out(steps));
+        causes.extend(unusable_step_causes(steps));
     }
     if causes.len() > before || !only_notes {
         state = state.max(State::Degraded);
@@ -108,7 +108,7 @@ fn unusable_target_cause(ramp: &RampRecord) -> Option<CauseRecord> {
     let why = |row| {
         let own = ramp.steps_of(row).map(|step| (step.purpose, step.point()));
         let points: Vec<(Purpose, Point)> = own.collect();
-        crumbs(points.iter().map(|(purpose, point)| (*purpose, point)))
+        inconclusive_reason(points.iter().map(|(purpose, point)| (*purpose, point)))
     };
     let why = (0..=targets?).find_map(why)?;
     let limited = ramp.steps.iter().filter(|step| step.client_limited).count();
@@ -126,7 +126,7 @@ fn failed(step: &RampStepRecord) -> bool {
     step.run.verdict.causes.iter().any(|cause| cause.id == CauseId::AllFailed)
 }
 
-fn death(why: &str) -> CauseRecord {
+fn death_cause(why: &str) -> CauseRecord {
     CauseRecord {
         id: CauseId::AllFailed,
         figure: Some(1.0),
@@ -138,7 +138,7 @@ fn death(why: &str) -> CauseRecord {
 }
 
 /// Returns the reasons why steps were unusable, while others were usable.
-fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
+fn unusable_step_causes(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     let limited: Vec<&RampStepRecord> = steps.iter().filter(|step| step.client_limited).collect();
     let count = limited.len();
     let invalid = |_: &RampStepRecord, cause: &CauseRecord| OF_THE_CLIENT.contains(&cause.id);

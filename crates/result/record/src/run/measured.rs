@@ -85,7 +85,7 @@ struct EncodedHistogram {
 pub struct HistogramRecord(Vec<(Nanos, u64)>);
 
 impl HistogramRecord {
-    pub fn of(hist: &Hist) -> HistogramRecord {
+    pub fn new(hist: &Hist) -> HistogramRecord {
         HistogramRecord(hist.buckets())
     }
 
@@ -109,7 +109,7 @@ impl TryFrom<EncodedHistogram> for HistogramRecord {
             .decode(v2)
             .map_err(|error| format!("a histogram that is not Base64: {error}"))?;
         let blob = Some(&blob[..]).filter(|blob| !blob.is_empty());
-        Ok(HistogramRecord::of(&histogram::decode(zeros, blob)?))
+        Ok(HistogramRecord::new(&histogram::decode(zeros, blob)?))
     }
 }
 
@@ -143,7 +143,7 @@ impl TryFrom<String> for SpreadRecord {
 }
 
 impl MeasuredRecord {
-    pub(crate) fn of(measurement: &Measurement) -> MeasuredRecord {
+    pub(crate) fn new(measurement: &Measurement) -> MeasuredRecord {
         let total = &measurement.total;
         let connections = &total.connections;
         let lives = &connections.lives;
@@ -258,7 +258,7 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     let mut all: BTreeMap<String, HistogramRecord> = BTreeMap::new();
     let mut add = |name: String, hist: &Hist| {
         if !hist.is_empty() {
-            all.insert(name, HistogramRecord::of(hist));
+            all.insert(name, HistogramRecord::new(hist));
         }
     };
     for (of, hist) in single(total) {
@@ -341,7 +341,7 @@ fn timing_name(name: &str) -> String {
 fn beats_text(beats: &Beats) -> String {
     let mut text = String::new();
     for (done, good) in beats.all() {
-        write!(text, "{done}/{good} ").expect("memory takes it");
+        write!(text, "{done}/{good} ").expect("writing to a String cannot fail");
     }
     text.trim_end().to_owned()
 }

@@ -236,7 +236,7 @@ pub struct ServerTimingsRecord {
 }
 
 impl ServerTimingsRecord {
-    fn of(total: &stats::Snapshot) -> ServerTimingsRecord {
+    fn new(total: &stats::Snapshot) -> ServerTimingsRecord {
         ServerTimingsRecord {
             server_timing_s: server_timings(total),
             server_timing_malformed: total.server_timings.malformed(),
@@ -261,11 +261,11 @@ pub struct PartsRecord {
 }
 
 impl PartsRecord {
-    fn of(report: &RunReport) -> PartsRecord {
+    fn new(report: &RunReport) -> PartsRecord {
         PartsRecord {
             by_clients: rows::by_clients(report),
             by_scenario: rows::by_scenario(report),
-            backends: BackendsRecord::of(&report.measurement.total.connections.backends),
+            backends: BackendsRecord::new(&report.measurement.total.connections.backends),
         }
     }
 }
@@ -295,23 +295,23 @@ pub struct BodiesRecord {
 }
 
 impl BodiesRecord {
-    fn of(report: &RunReport) -> BodiesRecord {
+    fn new(report: &RunReport) -> BodiesRecord {
         let (plan, measurement) = (&report.plan, &report.measurement);
         BodiesRecord {
             failed_responses: failed_responses::all(report),
-            verified: VerifiedRecord::of(plan, &measurement.total),
-            streams: StreamsRecord::of(plan, measurement),
-            grpc: GrpcRecord::of(plan, measurement),
-            messages: MessagesRecord::of(plan, measurement),
-            specweb99: Specweb99Record::of(report),
+            verified: VerifiedRecord::new(plan, &measurement.total),
+            streams: StreamsRecord::new(plan, measurement),
+            grpc: GrpcRecord::new(plan, measurement),
+            messages: MessagesRecord::new(plan, measurement),
+            specweb99: Specweb99Record::new(report),
         }
     }
 }
 
 impl RunRecord {
     /// Returns a record with every figure of a run.
-    pub fn of(report: &RunReport) -> RunRecord {
-        RunRecord::made(report, &Figures::new(report), &report.measurement.total)
+    pub fn new(report: &RunReport) -> RunRecord {
+        RunRecord::build(report, &Figures::new(report), &report.measurement.total)
     }
 
     /// Returns the number of calls that failed an explicit expectation of the plan.
@@ -321,49 +321,49 @@ impl RunRecord {
         })
     }
 
-    fn made(report: &RunReport, figures: &Figures, total: &stats::Snapshot) -> RunRecord {
+    fn build(report: &RunReport, figures: &Figures, total: &stats::Snapshot) -> RunRecord {
         RunRecord {
             schema: SCHEMA.to_owned(),
-            server: ConductRecord::of(&Server::of(report)),
-            verdict: VerdictRecord::of(&report.verdict),
-            outcomes: OutcomesRecord::of(&total.counts),
+            server: ConductRecord::new(&Server::new(report)),
+            verdict: VerdictRecord::new(&report.verdict),
+            outcomes: OutcomesRecord::new(&total.counts),
             duration_s: report.measurement.window.as_secs_f64(),
             throughput_per_s: figures.throughput,
             goodput_per_s: figures.goodput,
             offered_per_s: figures.offered,
             intended_per_s: figures.intended,
-            response_time_s: TimesRecord::of(&figures.response),
-            response_time_without_lag_s: total.without_lag().as_ref().map(TimesRecord::of),
-            service_time_s: TimesRecord::of(&total.service),
-            slip_s: TimesRecord::of(&total.slip),
-            wait_s: TimesRecord::of(&total.wait),
-            lag_s: TimesRecord::of(&total.lag),
-            by_outcome: TimesByOutcome::of(total),
-            phases_s: PhasesRecord::of(total, &figures.dns),
+            response_time_s: TimesRecord::new(&figures.response),
+            response_time_without_lag_s: total.without_lag().as_ref().map(TimesRecord::new),
+            service_time_s: TimesRecord::new(&total.service),
+            slip_s: TimesRecord::new(&total.slip),
+            wait_s: TimesRecord::new(&total.wait),
+            lag_s: TimesRecord::new(&total.lag),
+            by_outcome: TimesByOutcome::new(total),
+            phases_s: PhasesRecord::new(total, &figures.dns),
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
-            bodies: BodiesRecord::of(report),
+            bodies: BodiesRecord::new(report),
             per_url: rows::per_url(report),
             by_tag: rows::by_tag(report),
             journeys: JourneyRecord::of_plan(&report.plan, &total.journeys),
-            bytes: BytesRecord::of(total),
-            concurrency: ConcurrencyRecord::of(figures, total),
+            bytes: BytesRecord::new(total),
+            concurrency: ConcurrencyRecord::new(figures, total),
             calls_per_connection: known(figures.calls_per_connection),
             weighted_response_time_s: figures.weighted.map(|weighted| weighted.total_s()),
-            conforming_connections: ConformingRecord::of(report),
-            tls: TlsRecord::of(total, report.plan.tls.early_data),
-            http2: Http2Record::of(&total.connections.http2),
-            http3: Http3Record::of(&total.connections.http3),
-            tcp: TcpRecord::of(report),
-            client: ClientRecord::of(report, figures),
+            conforming_connections: ConformingRecord::new(report),
+            tls: TlsRecord::new(total, report.plan.tls.early_data),
+            http2: Http2Record::new(&total.connections.http2),
+            http3: Http3Record::new(&total.connections.http3),
+            tcp: TcpRecord::new(report),
+            client: ClientRecord::new(report, figures),
             findings: report.findings.clone(),
-            sut: report.sut.as_ref().map(SutRecord::of),
-            parts: PartsRecord::of(report),
-            path: report.path.as_ref().map(PathRecord::of),
-            stack: report.stack.as_ref().map(StackRecord::of),
-            held: report.held.as_ref().map(HeldRecord::of),
-            tokens: report.tokens.as_ref().map(TokensRecord::of),
-            fleet: report.fleet.as_ref().map(FleetRecord::of),
+            sut: report.sut.as_ref().map(SutRecord::new),
+            parts: PartsRecord::new(report),
+            path: report.path.as_ref().map(PathRecord::new),
+            stack: report.stack.as_ref().map(StackRecord::new),
+            held: report.held.as_ref().map(HeldRecord::new),
+            tokens: report.tokens.as_ref().map(TokensRecord::new),
+            fleet: report.fleet.as_ref().map(FleetRecord::new),
             name: words::name(&report.name, &report.plan),
             target: words::target(&report.plan),
             load: words::load(&report.plan),
@@ -374,21 +374,21 @@ impl RunRecord {
             aborted: report.measurement.aborted.clone(),
             failure_share: total.counts.failure_share(),
             quantiles: QuantileRecord::all(report, &figures.response),
-            slo: report.slo.iter().map(SloRecord::of).collect(),
+            slo: report.slo.iter().map(SloRecord::new).collect(),
             runs: report.runs.clone(),
             intervals: intervals(report),
-            warm_up: OutcomesRecord::of(&total.warm_up),
-            sessions: SessionsRecord::of(&total.sessions, figures),
-            connections: ConnectionsRecord::of(&report.measurement),
-            weighted_response: figures.weighted.map(WeightedRecord::of),
+            warm_up: OutcomesRecord::new(&total.warm_up),
+            sessions: SessionsRecord::new(&total.sessions, figures),
+            connections: ConnectionsRecord::new(&report.measurement),
+            weighted_response: figures.weighted.map(WeightedRecord::new),
             redirects: total.redirects,
-            server_timings: ServerTimingsRecord::of(total),
-            resolved: report.resolved.iter().map(ResolvedRecord::of).collect(),
+            server_timings: ServerTimingsRecord::new(total),
+            resolved: report.resolved.iter().map(ResolvedRecord::new).collect(),
             first_call: first_call(report),
-            environment: EnvironmentRecord::of(&report.environment),
-            series: report.measurement.series.iter().map(SecondRecord::of).collect(),
-            plan: PlanRecord::of(&report.plan, &report.plan_toml),
-            measured: Some(MeasuredRecord::of(&report.measurement)),
+            environment: EnvironmentRecord::new(&report.environment),
+            series: report.measurement.series.iter().map(SecondRecord::new).collect(),
+            plan: PlanRecord::new(&report.plan, &report.plan_toml),
+            measured: Some(MeasuredRecord::new(&report.measurement)),
         }
     }
 }
@@ -397,7 +397,7 @@ fn server_timings(total: &stats::Snapshot) -> BTreeMap<String, TimesRecord> {
     let timings = &total.server_timings;
     let other = Some((OTHER_TIMINGS, timings.other())).filter(|(_, hist)| !hist.is_empty());
     let all = timings.named().chain(other);
-    all.map(|(name, hist)| (name.to_owned(), TimesRecord::of(hist))).collect()
+    all.map(|(name, hist)| (name.to_owned(), TimesRecord::new(hist))).collect()
 }
 
 /// Reads a record from JSON. Keys that a newer version added are ignored.
@@ -411,7 +411,7 @@ pub fn read(text: &str) -> Result<RunRecord, String> {
 
 fn intervals(report: &RunReport) -> BTreeMap<String, EstimateRecord> {
     let all = figures::estimates(&report.runs).into_iter();
-    all.map(|(name, estimate, _)| (name.to_owned(), EstimateRecord::of(&estimate))).collect()
+    all.map(|(name, estimate, _)| (name.to_owned(), EstimateRecord::new(&estimate))).collect()
 }
 
 fn failures(total: &stats::Snapshot) -> Vec<FailureRecord> {
@@ -431,5 +431,5 @@ pub(crate) fn known(figure: f64) -> Option<f64> {
 
 /// Returns the first call; `None` if only a connection was opened.
 fn first_call(report: &RunReport) -> Option<FirstCallRecord> {
-    report.first_call.as_ref().filter(|call| call.request_was_attempted()).map(FirstCallRecord::of)
+    report.first_call.as_ref().filter(|call| call.request_was_attempted()).map(FirstCallRecord::new)
 }

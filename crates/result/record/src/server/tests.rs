@@ -78,7 +78,7 @@ pub(crate) fn report(measurement: Measurement) -> RunReport {
 }
 
 fn sentence(calls: &[Call]) -> String {
-    Server::of(&report(measured(calls, 0))).sentence()
+    Server::new(&report(measured(calls, 0))).sentence()
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_share_that_fails_is_named_by_status_and_error() {
             _ => {}
         }
     }
-    let server = Server::of(&report(measured(&calls, 0)));
+    let server = Server::new(&report(measured(&calls, 0)));
     assert_eq!(
         server.sentence(),
         "failing: 40.0 % of 1,000 calls (300 answered 500, 100 × connection reset by the server)"
@@ -132,7 +132,7 @@ fn a_dead_server_is_gone() {
     calls.extend([(3_201, 0, Some(FailureClass::Reset)), (3_202, 0, Some(FailureClass::Reset))]);
     calls.push((3_202, 0, Some(FailureClass::ClosedEarly)));
     calls.extend(failed(3_300, 10_000, 0, FailureClass::Refused));
-    let server = Server::of(&report(measured(&calls, 0)));
+    let server = Server::new(&report(measured(&calls, 0)));
     assert_eq!(
         server.sentence(),
         "gone since 3.20 s (died: 2 × connection reset by the server, 1 × the server closed the \
@@ -158,7 +158,7 @@ fn a_server_that_refuses_from_the_start_or_later() {
 
 #[test]
 fn a_server_that_stalls() {
-    let server = Server::of(&report(measured(&served(0, 4_100), 8)));
+    let server = Server::new(&report(measured(&served(0, 4_100), 8)));
     assert_eq!(
         server.sentence(),
         "stalled since 4.10 s: no response in the last 5.90 s, to 8 calls"
@@ -166,7 +166,7 @@ fn a_server_that_stalls() {
     let silent = failed(2_000, 10_000, 0, FailureClass::ClientTimeout);
     assert_eq!(sentence(&silent), "stalled: no response to any of 800 calls");
     // the last call of a run is always in flight
-    assert!(Server::of(&report(measured(&served(0, 9_990), 1))).conduct.is_good());
+    assert!(Server::new(&report(measured(&served(0, 9_990), 1))).conduct.is_good());
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn an_expectation_that_is_missed_shows_a_response() {
         excerpt: Some("HTTP/1.1 404 Not Found | Server: s | no such page".to_owned()),
         ..FirstCall::default()
     });
-    let server = Server::of(&report);
+    let server = Server::new(&report);
     assert_eq!(
         server.sentence(),
         "not as expected: 100 % of 1,000 calls (1,000 answered 404 where 200 was expected)"
@@ -186,7 +186,7 @@ fn an_expectation_that_is_missed_shows_a_response() {
     assert!(server.example.unwrap().contains("no such page"));
     let mut report = self::report(measured(&failed(0, 10_000, 200, FailureClass::Body), 0));
     report.plan.expect.body = Some(plan::BodyRule::Contains(b"x".to_vec()));
-    let server = Server::of(&report);
+    let server = Server::new(&report);
     assert_eq!(server.conduct, Conduct::Unexpected);
     assert!(server.detail.contains("1,000 × the body differs from the expected one"));
 }
@@ -196,12 +196,15 @@ fn a_missed_objective_is_slow_unless_it_is_undecided() {
     let mut report = report(measured(&served(0, 10_000), 0));
     let objectives = [Objective::parse("p99<4ms").unwrap()];
     report.slo = SloResult::judge(&objectives, &report.measurement);
-    let server = Server::of(&report);
+    let server = Server::new(&report);
     assert_eq!(server.sentence(), "slow: p99 5.00 ms misses p99<4ms by 25.0 %");
     report.slo = SloResult::judge(&[Objective::parse("p99<1ms").unwrap()], &report.measurement);
-    assert_eq!(Server::of(&report).sentence(), "slow: p99 5.00 ms misses p99<1ms: 5.0 × the bound");
+    assert_eq!(
+        Server::new(&report).sentence(),
+        "slow: p99 5.00 ms misses p99<1ms: 5.0 × the bound"
+    );
     report.slo[0].undecided = true;
-    assert_eq!(Server::of(&report).conduct, Conduct::Serving);
+    assert_eq!(Server::new(&report).conduct, Conduct::Serving);
 }
 
 #[test]
@@ -227,11 +230,11 @@ fn rows_of_the_series_replace_beats() {
             row
         })
         .collect();
-    let server = Server::of(&report(measurement.clone()));
+    let server = Server::new(&report(measurement.clone()));
     assert_eq!((server.conduct, server.since_s), (Conduct::Refusing, Some(3.0)));
     // if the open connections end too, the server died
     measurement.series.iter_mut().take(3).for_each(|row| row.open_connections = 4);
-    let server = Server::of(&report(measurement));
+    let server = Server::new(&report(measurement));
     assert_eq!(
         server.sentence(),
         "gone since 3.00 s (died: 4 idle connections ended; then 700 connections were refused)"
@@ -278,8 +281,8 @@ fn long(gone_s: u64) -> Measurement {
 fn rows_cover_the_time_after_the_last_beat() {
     let healthy = long(2_400);
     assert_eq!(silence(&healthy), None);
-    assert!(Server::of(&report(healthy)).conduct.is_good());
-    let server = Server::of(&report(long(2_100)));
+    assert!(Server::new(&report(healthy)).conduct.is_good());
+    let server = Server::new(&report(long(2_100)));
     assert_eq!((server.conduct, server.since_s), (Conduct::Gone, Some(2_100.0)));
 }
 
@@ -319,7 +322,7 @@ fn calls_without_a_connection_are_failures() {
     // the last call is a success: nothing has ended
     calls.push((9_999, 200, None));
     let mut report = report(measured(&calls, 0));
-    let server = Server::of(&report);
+    let server = Server::new(&report);
     assert_eq!(
         server.sentence(),
         "failing: 5.99 % of 1,001 calls (60 × no connection within the connect timeout)"
@@ -327,7 +330,7 @@ fn calls_without_a_connection_are_failures() {
     // the losses of an emulated path are configured
     let text = "version = 1\nurl = 'http://h/'\n[connection]\npath = 'loss=1%'\n";
     report.plan.connection.path = plan::from_toml(text, &plan::NoFiles).unwrap().connection.path;
-    assert_eq!(Server::of(&report).conduct, Conduct::Serving);
+    assert_eq!(Server::new(&report).conduct, Conduct::Serving);
     let none = failed(0, 10_000, 0, FailureClass::Unreachable);
     assert!(sentence(&none).starts_with("not reached: 1,000 ×"), "{}", sentence(&none));
 }
@@ -342,7 +345,7 @@ fn an_objective_on_failures_defines_failing() {
     let of = |report: &mut RunReport, objective: &str| {
         let objectives = [Objective::parse(objective).unwrap()];
         report.slo = SloResult::judge(&objectives, &report.measurement);
-        Server::of(report).sentence()
+        Server::new(report).sentence()
     };
     assert!(of(&mut report, "p99<1s").starts_with("failing: 1.00 % of 1,000 calls"));
     assert_eq!(
@@ -364,7 +367,7 @@ fn few_failures_do_not_fail_a_server() {
     let of = |report: &mut RunReport, objective: &str| {
         let objectives = [Objective::parse(objective).unwrap()];
         report.slo = SloResult::judge(&objectives, &report.measurement);
-        Server::of(report).sentence()
+        Server::new(report).sentence()
     };
     let serving = "serving: 1,000 calls, 0.500 % failed (5), mostly 5 answered 500";
     assert_eq!(of(&mut report, "p99<1s"), serving);
@@ -378,7 +381,7 @@ fn unsolicited_bytes_fail_no_call() {
     let mut measurement = measured(&served(0, 10_000), 0);
     measurement.total.failures.insert(FailureClass::Unasked, 20);
     assert_eq!(
-        Server::of(&report(measurement)).sentence(),
+        Server::new(&report(measurement)).sentence(),
         "serving: 1,000 calls, all of them as expected; 20 × bytes arrived without a request"
     );
 }
@@ -398,7 +401,7 @@ fn rows(answered: [u64; 10]) -> Measurement {
 
 #[test]
 fn fewer_calls_answered_than_due_is_overload() {
-    let describe = |answered| Server::of(&report(rows(answered))).sentence();
+    let describe = |answered| Server::new(&report(rows(answered))).sentence();
     assert_eq!(describe([87; 10]), "cannot keep up: 87/s answered of 300/s due");
     // a call takes two seconds: nothing at first, and then as many as fall due
     let slow = [0, 0, 300, 300, 300, 300, 300, 300, 300, 300];
@@ -409,5 +412,5 @@ fn fewer_calls_answered_than_due_is_overload() {
     // the client itself was late
     let mut late = rows([87; 10]);
     late.total.lag.record_n(Nanos::from_secs(1), 5_000);
-    assert!(Server::of(&report(late)).sentence().starts_with("serving"));
+    assert!(Server::new(&report(late)).sentence().starts_with("serving"));
 }

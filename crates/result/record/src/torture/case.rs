@@ -223,7 +223,7 @@ pub struct KeptRecord {
 }
 
 impl CaseRecord {
-    pub(super) fn of(row: &CaseResult, waivers: &[Applied]) -> CaseRecord {
+    pub(super) fn new(row: &CaseResult, waivers: &[Applied]) -> CaseRecord {
         let case = &row.case;
         let weight = severity::of_case(row);
         CaseRecord {
@@ -242,10 +242,10 @@ impl CaseRecord {
             notes: row.notes.clone(),
             recovery_s: Recovery::of_case(row.recovery),
             elapsed_s: row.took.as_secs_f64(),
-            health: row.health.as_ref().map(HealthRecord::of),
-            server: row.server.as_ref().map(ServerCaseRecord::of),
+            health: row.health.as_ref().map(HealthRecord::new),
+            server: row.server.as_ref().map(ServerCaseRecord::new),
             tally: row.tally.clone(),
-            exchanges: row.exchanges.iter().map(|one| ExchangeRecord::of(case, one)).collect(),
+            exchanges: row.exchanges.iter().map(|one| ExchangeRecord::new(case, one)).collect(),
         }
     }
 
@@ -277,14 +277,14 @@ impl CaseRecord {
 }
 
 impl HealthRecord {
-    fn of(health: &Health) -> HealthRecord {
+    fn new(health: &Health) -> HealthRecord {
         HealthRecord {
             correct: health.correct,
             shed: health.shed,
             lost: health.lost,
             probes: health.probes,
             p99_s: health.p99.as_secs_f64(),
-            recovery_s: (!health.cut_short).then(|| Recovery::of(health.recovery)),
+            recovery_s: (!health.cut_short).then(|| Recovery::new(health.recovery)),
             wanted: health.wanted,
             armed: health.armed,
             followed: health.followed,
@@ -299,12 +299,12 @@ impl Recovery {
     fn of_case(recovery: CaseRecovery) -> Option<Recovery> {
         match recovery {
             CaseRecovery::AtOnce => None,
-            CaseRecovery::After(duration) => Some(Recovery::of(Some(duration))),
-            CaseRecovery::Never => Some(Recovery::of(None)),
+            CaseRecovery::After(duration) => Some(Recovery::new(Some(duration))),
+            CaseRecovery::Never => Some(Recovery::new(None)),
         }
     }
 
-    pub(super) fn of(duration: Option<Nanos>) -> Recovery {
+    pub(super) fn new(duration: Option<Nanos>) -> Recovery {
         let never = Recovery::Never(Never::Never);
         duration.map_or(never, |duration| Recovery::Seconds(duration.as_secs_f64()))
     }
@@ -321,10 +321,10 @@ impl Recovery {
 impl LimitRecord {
     /// Returns the numbers that a case measured.
     pub(super) fn of_case(row: &CaseResult) -> impl Iterator<Item = LimitRecord> {
-        row.measures.iter().map(|one| LimitRecord::of(&row.case.id, one))
+        row.measures.iter().map(|one| LimitRecord::new(&row.case.id, one))
     }
 
-    fn of(case: &str, one: &Measure) -> LimitRecord {
+    fn new(case: &str, one: &Measure) -> LimitRecord {
         // JSON has no number for what is not finite
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
         LimitRecord {
@@ -339,7 +339,7 @@ impl LimitRecord {
 }
 
 impl ShrunkRecord {
-    pub fn of(row: &Shrunk) -> ShrunkRecord {
+    pub fn new(row: &Shrunk) -> ShrunkRecord {
         let boundary = |one: &Boundary| BoundaryRecord {
             what: one.what.to_owned(),
             passes: one.passes as u64,
@@ -360,14 +360,14 @@ impl ShrunkRecord {
 }
 
 impl KeptRecord {
-    pub(super) fn of(row: &Kept) -> KeptRecord {
+    pub(super) fn new(row: &Kept) -> KeptRecord {
         let (case, name, folder) = (row.case.clone(), row.name.clone(), row.folder.clone());
         KeptRecord { case, name, folder }
     }
 }
 
 impl PauseRecord {
-    fn of(pause: &SentPause) -> PauseRecord {
+    fn new(pause: &SentPause) -> PauseRecord {
         PauseRecord {
             after_bytes: pause.after,
             for_s: pause.span.as_secs_f64(),
@@ -378,7 +378,7 @@ impl PauseRecord {
 }
 
 impl ExchangeRecord {
-    fn of(case: &Case, row: &ExchangeResult) -> ExchangeRecord {
+    fn new(case: &Case, row: &ExchangeResult) -> ExchangeRecord {
         ExchangeRecord {
             name: row.name.clone(),
             outcome: row.judgement.outcome,
@@ -390,7 +390,7 @@ impl ExchangeRecord {
             failed: row.failed,
             elapsed_s: row.took.as_secs_f64(),
             sent: WireBytes(row.sent.clone()),
-            pauses: row.pauses.iter().map(PauseRecord::of).collect(),
+            pauses: row.pauses.iter().map(PauseRecord::new).collect(),
             received: WireBytes(row.received.clone()),
         }
     }

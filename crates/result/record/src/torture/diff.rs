@@ -138,7 +138,7 @@ pub struct DiffSideRecord {
 }
 
 impl DiffSideRecord {
-    fn of(document: &TortureRecord) -> DiffSideRecord {
+    fn new(document: &TortureRecord) -> DiffSideRecord {
         DiffSideRecord {
             target: document.target.clone(),
             started: document.started.clone(),

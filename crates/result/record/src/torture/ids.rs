@@ -90,7 +90,7 @@ pub(super) mod kind {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<FailureKind, D::Error> {
         let text = String::deserialize(from)?;
-        FailureKind::named(&text).ok_or_else(|| {
+        FailureKind::from_name(&text).ok_or_else(|| {
             D::Error::custom(format!("{} is not a kind of failure", units::quoted(&text)))
         })
     }

@@ -6,7 +6,7 @@ use crate::run::RunRecord;
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use torture::beside::{CaseFelt, Interval};
+use torture::beside::{CaseEffect, Interval};
 
 /// `beside` of a torture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct IntervalRecord {
 }
 
 impl IntervalRecord {
-    fn of(found: &Interval) -> IntervalRecord {
+    fn new(found: &Interval) -> IntervalRecord {
         IntervalRecord {
             due: found.due,
             answered: found.answered(),
@@ -69,16 +69,16 @@ impl IntervalRecord {
 }
 
 impl LoadRecord {
-    pub(super) fn of(beside: &Beside) -> LoadRecord {
+    pub(super) fn new(beside: &Beside) -> LoadRecord {
         let felt = &beside.felt;
-        let case = |one: &CaseFelt| LoadedCase {
+        let case = |one: &CaseEffect| LoadedCase {
             case: one.case.clone(),
-            felt: felt.is_felt(one),
-            during: IntervalRecord::of(&one.during),
-            recovery_s: Recovery::of(one.recovery),
+            felt: felt.has_effect(one),
+            during: IntervalRecord::new(&one.during),
+            recovery_s: Recovery::new(one.recovery),
         };
         LoadRecord {
-            base: IntervalRecord::of(&felt.base),
+            base: IntervalRecord::new(&felt.base),
             cases: felt.cases.iter().map(case).collect(),
             left_out: felt.left_out,
             run: Box::new(beside.run.clone()),

@@ -18,9 +18,9 @@ pub struct OverCase {
 }
 
 impl OverCase {
-    pub fn of(result: &CaseResult) -> OverCase {
+    pub fn new(result: &CaseResult) -> OverCase {
         OverCase {
-            case: CaseRecord::of(result, &[]),
+            case: CaseRecord::new(result, &[]),
             limits: LimitRecord::of_case(result).collect(),
             is_meter: cost::is_meter(&result.case),
         }

@@ -66,7 +66,7 @@ pub struct ProbeOutcomes {
 }
 
 impl ProbeRecord {
-    pub fn of(probe: &Probe) -> ProbeRecord {
+    pub fn new(probe: &Probe) -> ProbeRecord {
         ProbeRecord {
             kind: probe.kind,
             due_s: probe.due.as_secs_f64(),
@@ -93,7 +93,7 @@ impl ProbeRecord {
 }
 
 impl ProbeCounts {
-    pub(super) fn of(probes: &[Probe]) -> ProbeCounts {
+    pub(super) fn new(probes: &[Probe]) -> ProbeCounts {
         let of = |kind: ProbeKind| {
             let count = |seen: Seen| {
                 let own = |probe: &&Probe| probe.kind == kind && probe.seen == seen && !probe.ours;

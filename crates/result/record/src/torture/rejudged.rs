@@ -75,9 +75,9 @@ pub struct ConversationRecord {
 }
 
 impl RejudgedRecord {
-    pub fn of(rows: &[Rejudged]) -> RejudgedRecord {
+    pub fn new(rows: &[Rejudged]) -> RejudgedRecord {
         let conversations: Vec<ConversationRecord> =
-            rows.iter().map(ConversationRecord::of).collect();
+            rows.iter().map(ConversationRecord::new).collect();
         let count = |is: fn(&ConversationRecord) -> bool| {
             conversations.iter().filter(|row| is(row)).count() as u64
         };
@@ -93,7 +93,7 @@ impl RejudgedRecord {
 }
 
 impl ConversationRecord {
-    fn of(row: &Rejudged) -> ConversationRecord {
+    fn new(row: &Rejudged) -> ConversationRecord {
         let shown = row.now.as_ref().unwrap_or(&row.then);
         ConversationRecord {
             file: row.file.clone(),

@@ -104,7 +104,7 @@ fn verdict_id(verdict: Option<ReplayVerdict>) -> &'static str {
 by_id!(verdict, Option<ReplayVerdict>, VERDICTS, verdict_id, "a verdict of a replay");
 
 impl ReplayRecord {
-    pub fn of(replay: &Replay<'_>) -> ReplayRecord {
+    pub fn new(replay: &Replay<'_>) -> ReplayRecord {
         ReplayRecord {
             schema: SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -113,13 +113,13 @@ impl ReplayRecord {
             interrupted: replay.result.interrupted,
             ended_early: replay.result.ended_early.clone(),
             notes: replay.notes.to_vec(),
-            failures: replay.rows.iter().map(ReplayedRecord::of).collect(),
+            failures: replay.rows.iter().map(ReplayedRecord::new).collect(),
         }
     }
 }
 
 impl ReplayedRecord {
-    fn of(row: &ReplayRow<'_>) -> ReplayedRecord {
+    fn new(row: &ReplayRow<'_>) -> ReplayedRecord {
         let judgement = row.row.map(|row| &row.judgement);
         let text = |of: fn(&Judgement) -> &String| judgement.map(of).cloned().unwrap_or_default();
         ReplayedRecord {

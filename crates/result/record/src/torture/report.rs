@@ -50,7 +50,7 @@ pub struct Beside {
 impl Report {
     /// Returns the published part.
     pub fn record(&self) -> TortureRecord {
-        TortureRecord::of(self)
+        TortureRecord::new(self)
     }
 }
 

@@ -138,19 +138,19 @@ impl fmt::Display for ProcessRecord {
 }
 
 impl ServerRecord {
-    pub(super) fn of(seen: &ServerSeen) -> Option<ServerRecord> {
+    pub(super) fn new(seen: &ServerSeen) -> Option<ServerRecord> {
         let (first, last) = (seen.rows.first()?, seen.rows.last()?);
         Some(ServerRecord {
-            before: StateRecord::of(&first.state),
-            after: StateRecord::of(&last.state),
-            deaths: seen.deaths.iter().map(DeathRecord::of).collect(),
-            series: seen.rows.iter().map(MomentRecord::of).collect(),
+            before: StateRecord::new(&first.state),
+            after: StateRecord::new(&last.state),
+            deaths: seen.deaths.iter().map(DeathRecord::new).collect(),
+            series: seen.rows.iter().map(MomentRecord::new).collect(),
         })
     }
 }
 
 impl MomentRecord {
-    fn of(row: &ServerRow) -> MomentRecord {
+    fn new(row: &ServerRow) -> MomentRecord {
         MomentRecord {
             at_s: row.at.as_secs_f64(),
             case: row.case.clone(),
@@ -162,20 +162,20 @@ impl MomentRecord {
 }
 
 impl ServerCaseRecord {
-    pub(super) fn of(seen: &ServerDuringCase) -> ServerCaseRecord {
+    pub(super) fn new(seen: &ServerDuringCase) -> ServerCaseRecord {
         ServerCaseRecord {
-            before: Some(StateRecord::of(&seen.before)),
-            after: StateRecord::of(&seen.after),
-            deaths: seen.deaths.iter().map(DeathRecord::of).collect(),
+            before: Some(StateRecord::new(&seen.before)),
+            after: StateRecord::new(&seen.after),
+            deaths: seen.deaths.iter().map(DeathRecord::new).collect(),
         }
     }
 }
 
 impl StateRecord {
-    pub(super) fn of(state: &ServerState) -> StateRecord {
+    pub(super) fn new(state: &ServerState) -> StateRecord {
         StateRecord {
             machine: Some(&state.machine).filter(|name| !name.is_empty()).cloned(),
-            listeners: state.listeners.iter().map(ProcessRecord::of).collect(),
+            listeners: state.listeners.iter().map(ProcessRecord::new).collect(),
             workers: state.workers.len() as u64,
             threads: state.threads,
             descriptors: state.descriptors,
@@ -207,14 +207,14 @@ impl StateRecord {
 }
 
 impl ProcessRecord {
-    fn of(process: &Process) -> ProcessRecord {
+    fn new(process: &Process) -> ProcessRecord {
         ProcessRecord { pid: process.pid, started: process.started, name: process.name.clone() }
     }
 }
 
 impl DeathRecord {
-    fn of(death: &Death) -> DeathRecord {
-        let process = ProcessRecord::of(&death.process);
+    fn new(death: &Death) -> DeathRecord {
+        let process = ProcessRecord::new(&death.process);
         DeathRecord { process, whole: death.whole, how: death.how }
     }
 

@@ -163,7 +163,7 @@ fn waiver(text: WaiverText, catalogue: &[Case]) -> Result<Waiver, Wrong> {
         return Err((at, format!("reason: write why, in 1 to {REASON_MAX} characters")));
     }
     let (at, until) = (text.until.span().start, text.until.into_inner());
-    let until = day(&until)
+    let until = parse_day(&until)
         .ok_or_else(|| (at, format!("{until} is not a day; write it like 2027-01-31")))?;
     Ok(Waiver { case: case.id.clone(), exchange, outcome, reason, until })
 }
@@ -192,7 +192,7 @@ fn outcome(id: toml::Spanned<String>) -> Result<TestOutcome, Wrong> {
     findings().find(|outcome| outcome.id() == id).ok_or_else(wrong)
 }
 
-fn day(given: &toml::value::Datetime) -> Option<Day> {
+fn parse_day(given: &toml::value::Datetime) -> Option<Day> {
     let date = given.date.filter(|_| given.time.is_none() && given.offset.is_none())?;
     let month = Month::try_from(date.month).ok()?;
     Date::from_calendar_date(i32::from(date.year), month, date.day).ok().map(Day)

@@ -2,7 +2,7 @@
 
 use crate::page;
 use crate::page::junit::{CaseEnding, TestCase, TestSuite};
-use crate::section::{Block, Caution, Document, Forms, Voice, say};
+use crate::section::{Block, Caution, Document, Forms, Voice, text_block};
 use crate::words::{self, counted, printable};
 use record::compare::{BoundRecord, CompareRecord, Contrast};
 
@@ -30,7 +30,7 @@ pub(super) fn gate(document: &mut Document, report: &CompareRecord) {
     if !gate.pilot.is_empty() {
         how.push(gate.pilot.clone());
     }
-    let lines = how.into_iter().map(|line| say(Voice::Plain, line));
+    let lines = how.into_iter().map(|line| text_block(Voice::Plain, line));
     document.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, lines);
 }
 

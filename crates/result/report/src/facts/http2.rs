@@ -99,7 +99,7 @@ mod tests {
         };
         seen.add_violation("PROTOCOL_ERROR: x (RFC 9113 section 5.4.1)", 2);
         let lines: Vec<String> =
-            facts(&Http2Record::of(&seen).unwrap()).into_iter().map(|(_, text)| text).collect();
+            facts(&Http2Record::new(&seen).unwrap()).into_iter().map(|(_, text)| text).collect();
         assert_eq!(
             lines,
             [

@@ -148,7 +148,7 @@ mod tests {
             ..Http3Facts::default()
         };
         seen.add_violation("H3_FRAME_ERROR: x (RFC 9114 section 7.1)", 2);
-        let lines: Vec<String> = facts(&Http3Record::of(&seen).unwrap())
+        let lines: Vec<String> = facts(&Http3Record::new(&seen).unwrap())
             .into_iter()
             .map(|(name, text)| format!("{name}|{text}"))
             .collect();

@@ -23,7 +23,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
 }
 
 /// Returns messages and reach for a line of a log; `None` without WebSockets.
-pub(crate) fn in_short(report: &RunRecord) -> Option<String> {
+pub(crate) fn short_form(report: &RunRecord) -> Option<String> {
     let messages = report.bodies.messages.as_ref()?;
     let (sent, received) = (show::count(messages.sent), show::count(messages.received));
     let reach = messages.fan_out.as_ref().and_then(|fan_out| fan_out.reach);

@@ -63,7 +63,7 @@ fn of_tokens(tokens: &ModelTokensRecord) -> String {
 }
 
 /// Returns the time to the first token and the rate of tokens, for the one-line form of a run.
-pub(crate) fn in_short(report: &RunRecord) -> Vec<String> {
+pub(crate) fn short_form(report: &RunRecord) -> Vec<String> {
     let streams = report.bodies.streams.as_ref();
     let Some(tokens) = streams.and_then(|streams| streams.tokens.as_ref()) else {
         return Vec::new();

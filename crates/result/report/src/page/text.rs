@@ -194,7 +194,7 @@ fn table(page: &mut Page, table: &DataTable, form: Forms) {
         first.clone_from(&table.name);
     }
     page.blank();
-    page.headed(&rows);
+    page.headed_table(&rows);
 }
 
 /// Maximum width of a list column in characters, except for columns that need more.

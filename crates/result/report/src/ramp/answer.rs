@@ -3,7 +3,8 @@
 use super::{RampRecord, RampStepRecord};
 use crate::words::{self, printable};
 use stats::curve::{
-    Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Point, Purpose, Span, Usl, crumbs,
+    Axis, Capacity, CapacityEnd, Curve, Knee, OverloadShape, Point, Purpose, Span, Usl,
+    inconclusive_reason,
 };
 use units::{Nanos, show};
 
@@ -59,7 +60,7 @@ fn rate(per_s: f64) -> String {
 }
 
 /// Formats a capacity briefly, by its interval only: `261/s`, `64 users or more`, `below 10/s`.
-pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
+pub fn capacity_description(axis: Axis, capacity: &Span) -> String {
     match capacity {
         Span { high, .. } if *high == f64::INFINITY => {
             format!("{} or more", load(axis, capacity.at))
@@ -73,12 +74,12 @@ pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
 
 /// Formats a knee briefly, by its interval only: `knee 261/s`, `no knee up to 640/s`, `knee below
 /// 10/s`.
-pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
+pub fn knee_description(axis: Axis, knee: &Span) -> String {
     match knee {
         Span { high, .. } if *high == f64::INFINITY => {
             format!("no knee up to {}", load(axis, knee.at))
         }
-        span => format!("knee {}", capacity_in_words(axis, span)),
+        span => format!("knee {}", capacity_description(axis, span)),
     }
 }
 
@@ -131,7 +132,7 @@ fn failing(axis: Axis, step: &RampStepRecord) -> Vec<(&'static str, String)> {
 fn unusable_steps(report: &RampRecord, row: usize) -> Option<String> {
     let points: Vec<(Purpose, Point)> =
         report.steps_of(row).map(|step| (step.purpose, step.point())).collect();
-    crumbs(points.iter().map(|(purpose, point)| (*purpose, point)))
+    inconclusive_reason(points.iter().map(|(purpose, point)| (*purpose, point)))
 }
 
 /// Describes the effect of a path on the good responses of a constant load, from one end to the

@@ -6,7 +6,7 @@ use super::{PAGE, RampRecord, RampStepRecord, of_target};
 use crate::printable;
 use crate::run::server::{self, Watched};
 use crate::section::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Range, Tone, Values};
-use crate::section::{self, Block, Document, Voice, grid, say};
+use crate::section::{self, Block, Document, Voice, grid, text_block};
 use stats::curve::{Axis, Level, Point, Purpose, levels};
 use stats::{Hist, Metric, interval};
 
@@ -18,7 +18,7 @@ pub(super) fn against_load(document: &mut Document, report: &RampRecord) {
     document.add(PAGE, [section::placed("curve", "The curve")]);
     let charts = [throughput(report).into(), response(report).into(), failures(report)];
     document.add(PAGE, [grid(charts.into_iter().chain(resources(report).map(Block::from)))]);
-    document.add(PAGE, [say(Voice::Note, marks(report)), Block::HowToLook]);
+    document.add(PAGE, [text_block(Voice::Note, marks(report)), Block::HowToLook]);
 }
 
 fn marks(report: &RampRecord) -> String {
@@ -189,7 +189,7 @@ fn ranges(report: &RampRecord, x: Horizontal) -> Vec<Range> {
 }
 
 /// Merges the response times of all repeats of a level: histograms add, quantiles do not.
-fn together(report: &RampRecord, label: usize, level: f64) -> Hist {
+fn merge_repeats(report: &RampRecord, label: usize, level: f64) -> Hist {
     let mut all = Hist::new();
     let there = |step: &&RampStepRecord| {
         WHOLE.contains(&step.purpose) && !step.client_limited && same(step.level, level)
@@ -207,7 +207,7 @@ fn response(report: &RampRecord) -> Chart {
     let at = chart.at.clone();
     for n in 0..report.labels.len() {
         let (tone, dash) = Tone::nth(n);
-        let hists: Vec<Hist> = at.iter().map(|level| together(report, n, *level)).collect();
+        let hists: Vec<Hist> = at.iter().map(|level| merge_repeats(report, n, *level)).collect();
         let of = |quantile: f64| -> Values {
             let value = |hist: &Hist| hist.quantile(quantile).as_secs_f64();
             hists.iter().map(|hist| Some(value(hist)).filter(|time| *time > 0.0)).collect()
@@ -242,7 +242,7 @@ fn objectives(report: &RampRecord) -> Vec<stats::Objective> {
 
 fn failures(report: &RampRecord) -> Block {
     if report.steps.iter().all(|step| step.run.failure_share <= 0.0) {
-        return say(Voice::Plain, "No call failed, timed out or was dropped at any step.");
+        return text_block(Voice::Plain, "No call failed, timed out or was dropped at any step.");
     }
     let title = "Failed, timed out or dropped, against load";
     let mut chart = chart(report, "failures", title, AxisUnit::Share);
@@ -319,5 +319,5 @@ pub(super) fn scalability(document: &mut Document, report: &RampRecord) {
     }
     let law = "X(N) = g N / (1 + a (N − 1) + b N (N − 1)): contention a makes calls wait for each other, \
                coherency b makes more of them slower than fewer (Gunther).";
-    document.add(PAGE, [chart.with_places(at).into(), say(Voice::Note, law)]);
+    document.add(PAGE, [chart.with_places(at).into(), text_block(Voice::Note, law)]);
 }

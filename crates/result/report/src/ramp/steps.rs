@@ -6,7 +6,7 @@ use crate::blocks::{count_cell, findings, quantile_cell, verdict};
 use crate::run::charts::{Along, over_time};
 use crate::section::{
     Block, Column, DataTable, Details, Document, Forms, RowLook, TableCell, TableRow, Voice, Words,
-    heading, placed, say, with_lead,
+    heading, placed, text_block, with_lead,
 };
 use crate::words::{self, counted, printable};
 use crate::{RunTimes, facts, run};
@@ -174,11 +174,11 @@ pub(super) fn steps(document: &mut Document, report: &RampRecord, read: Forms) {
     for (n, step) in report.steps.iter().take(detailed).enumerate() {
         document.add(PAGE, [Block::Details(whole(report, n, step))]);
     }
-    document.add(PAGE, more(report, DETAILS_MAX).map(|text| say(Voice::Note, text)));
+    document.add(PAGE, more(report, DETAILS_MAX).map(|text| text_block(Voice::Note, text)));
     all.rows.truncate(MARKDOWN_MAX);
     let mut body = Document::default();
     body.add(MARKDOWN, [Block::Table(all)]);
-    body.add(MARKDOWN, more(report, MARKDOWN_MAX).map(|text| say(Voice::Note, text)));
+    body.add(MARKDOWN, more(report, MARKDOWN_MAX).map(|text| text_block(Voice::Note, text)));
     let summary = "Steps".into();
     document.add(MARKDOWN, [Block::Details(Details { summary, body, ..Details::default() })]);
 }
@@ -249,21 +249,21 @@ fn step_row(report: &RampRecord, n: usize, step: &RampStepRecord) -> TableRow {
 /// Renders one step like the page of a run, shortened.
 fn whole(report: &RampRecord, n: usize, step: &RampStepRecord) -> Details {
     let run = &step.run;
-    let times = RunTimes::of(run);
+    let times = RunTimes::new(run);
     let settled = words::span(Nanos::from_secs_f64(step.settled_s.unwrap_or(0.0).max(0.0)));
     let mut body = Document::default();
     body.add(PAGE, [verdict(&run.verdict, (0, 0))]);
     let answer = words::answer(run, &times);
-    body.add(PAGE, [say(Voice::Plain, format!("{answer} Idle before it for {settled}."))]);
+    body.add(PAGE, [text_block(Voice::Plain, format!("{answer} Idle before it for {settled}."))]);
     run::tables::times(&mut body, PAGE, run, &times);
     run::parts::outcomes(&mut body, PAGE, run);
     run::parts::failures(&mut body, PAGE, run);
     let drawn = n < DETAIL_CHARTS_MAX;
-    let along = if drawn { Along::of(run) } else { None };
+    let along = if drawn { Along::new(run) } else { None };
     body.add(PAGE, along.iter().flat_map(|along| over_time(along, run)));
     if let Some(sut) = &run.sut.as_ref().map(SutRecord::series) {
         let text = format!("The server: {}", words::sentence(&facts::server(sut)));
-        body.add(PAGE, [say(Voice::Plain, text)]);
+        body.add(PAGE, [text_block(Voice::Plain, text)]);
         if drawn {
             body.add(PAGE, run::server::over_time(sut, along.as_ref().map(|along| along.x)));
         }

@@ -17,7 +17,7 @@ pub(super) fn watched(report: &RampRecord, label: usize) -> Vec<(f64, Fullness)>
         let Some(sut) = sut.filter(|_| part.contains(&step.purpose)) else { continue };
         let (level, full) = (step.level, sut.fullness());
         match levels.iter_mut().find(|(known, _)| (known - level).abs() <= 1e-6 * level.abs()) {
-            Some((_, known)) => *known = fuller(known, &full),
+            Some((_, known)) => *known = max_fullness(known, &full),
             None => levels.push((level, full)),
         }
     }
@@ -25,7 +25,7 @@ pub(super) fn watched(report: &RampRecord, label: usize) -> Vec<(f64, Fullness)>
     levels
 }
 
-fn fuller(a: &Fullness, b: &Fullness) -> Fullness {
+fn max_fullness(a: &Fullness, b: &Fullness) -> Fullness {
     Fullness {
         cpu: a.cpu.max(b.cpu),
         memory: a.memory.max(b.memory),

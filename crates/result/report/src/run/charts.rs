@@ -6,7 +6,7 @@ use crate::figures::{self, Bucket};
 use crate::section::chart::{
     AxisUnit, Cells, Chart, Dash, Horizontal, Line, POINTS_MAX, Tone, Values,
 };
-use crate::section::{Block, Composition, Voice, grid, say};
+use crate::section::{Block, Composition, Voice, grid, text_block};
 use crate::{RunRecord, words};
 use record::run::RunHist;
 use stats::{Hist, Metric};
@@ -19,7 +19,7 @@ pub(crate) struct Along {
 }
 
 impl Along {
-    pub(crate) fn of(report: &RunRecord) -> Option<Along> {
+    pub(crate) fn new(report: &RunRecord) -> Option<Along> {
         let buckets = figures::buckets(report, POINTS_MAX);
         let [first, .., last] = &buckets[..] else { return None };
         let (low, high) = (first.at_s, last.at_s + last.span_s);
@@ -63,7 +63,7 @@ pub(crate) fn over_time(along: &Along, report: &RunRecord) -> Vec<Block> {
         Some(concurrency(along)),
     ];
     let charts = charts.into_iter().flatten().map(Block::from);
-    vec![grid(charts), say(Voice::Note, note)]
+    vec![grid(charts), text_block(Voice::Note, note)]
 }
 
 fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {

@@ -37,8 +37,9 @@ pub(crate) fn chart(along: &Along) -> Option<Chart> {
     if whole.is_empty() {
         return None;
     }
-    let (statuses, more_statuses) = leading(&whole.statuses, whole.other_statuses, STATUSES_MAX);
-    let (classes, more_classes) = leading(&without_response(&whole), 0, CLASSES_MAX);
+    let (statuses, more_statuses) =
+        most_frequent(&whole.statuses, whole.other_statuses, STATUSES_MAX);
+    let (classes, more_classes) = most_frequent(&without_response(&whole), 0, CLASSES_MAX);
     let mut parts: Vec<StackedPart<'_>> =
         statuses.iter().map(|status| of_status(*status)).collect();
     if more_statuses {
@@ -72,7 +73,7 @@ pub(crate) fn chart(along: &Along) -> Option<Chart> {
 }
 
 /// Returns the most frequent keys in order, and whether there are others.
-fn leading<K: Copy + Ord>(counts: &[(K, u64)], beyond: u64, most: usize) -> (Vec<K>, bool) {
+fn most_frequent<K: Copy + Ord>(counts: &[(K, u64)], beyond: u64, most: usize) -> (Vec<K>, bool) {
     let rest = counts.len() > most || beyond > 0;
     let mut by_count = counts.to_vec();
     by_count.sort_by_key(|(key, count)| (Reverse(*count), *key));
@@ -145,8 +146,8 @@ mod tests {
     #[test]
     fn the_rarest_are_put_together() {
         let all = [(200, 90), (301, 1), (404, 5), (500, 7), (502, 3), (503, 2)];
-        assert_eq!(leading(&all, 0, 5), (vec![200, 404, 500, 502], true));
-        assert_eq!(leading(&all[..5], 0, 5), (vec![200, 301, 404, 500, 502], false));
-        assert_eq!(leading(&all[..1], 3, 5), (vec![200], true), "other statuses of the rows");
+        assert_eq!(most_frequent(&all, 0, 5), (vec![200, 404, 500, 502], true));
+        assert_eq!(most_frequent(&all[..5], 0, 5), (vec![200, 301, 404, 500, 502], false));
+        assert_eq!(most_frequent(&all[..1], 3, 5), (vec![200], true), "other statuses of the rows");
     }
 }

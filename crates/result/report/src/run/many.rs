@@ -10,7 +10,7 @@ use crate::section::chart::{
 };
 use crate::section::{
     Block, CellLook, DataTable, Details, Document, Forms, TableCell, TableRow, Title, Voice, Words,
-    heading, say, title,
+    heading, text_block, title,
 };
 use crate::{Headline, RunTimes, page, words};
 use units::show;
@@ -40,17 +40,17 @@ fn document(runs: &[Named<'_>], read: Forms) -> Document {
     let kicker = "Measurements of web servers";
     page.add(Forms::PAGE, [Block::Title(Title { kicker, name, lines: Vec::new() })]);
     let drawn = if read.has(Forms::PAGE) { runs } else { &[] };
-    let times: Vec<RunTimes> = drawn.iter().map(|run| RunTimes::of(run.report)).collect();
+    let times: Vec<RunTimes> = drawn.iter().map(|run| RunTimes::new(run.report)).collect();
     for (run, all) in runs.iter().zip(&times) {
         let answer = words::answer(run.report, all);
         let name = Words::default().strong(format!("{}: ", self::name(run)));
-        page.add(Forms::PAGE, [say(Voice::Answer, name.plain(answer))]);
+        page.add(Forms::PAGE, [text_block(Voice::Answer, name.plain(answer))]);
     }
     let note = Words::from("A difference between single runs may be noise: only ");
     let note = note
         .code("loadstone compare")
         .plain(" shows whether a difference is larger than the noise.");
-    page.add(Forms::ALL, [Block::Table(table(runs)), say(Voice::Note, note)]);
+    page.add(Forms::ALL, [Block::Table(table(runs)), text_block(Voice::Note, note)]);
     for run in runs.iter().filter(|run| !run.report.findings.is_empty()) {
         page.add(Forms::MARKDOWN, [heading(self::name(run))]);
         page.add(Forms::MARKDOWN, blocks::findings(&run.report.findings));
@@ -87,7 +87,8 @@ fn table(runs: &[Named<'_>]) -> DataTable {
         TableCell::new(CellLook::Fine, words::timestamp(run.report.started_unix_s))
     };
     let figure = |(name, of, kind): &(&str, fn(&Headline) -> f64, FigureKind)| {
-        let cells = headlines.iter().map(|headline| shown(*kind, of(headline), headline).into());
+        let cells =
+            headlines.iter().map(|headline| format_figure(*kind, of(headline), headline).into());
         TableRow::from(std::iter::once((*name).into()).chain(cells).collect::<Vec<TableCell>>())
     };
     DataTable::new(std::iter::once(String::new()).chain(runs.iter().map(name)))
@@ -102,7 +103,7 @@ fn table(runs: &[Named<'_>]) -> DataTable {
 }
 
 /// Formats a figure of a run; `-` for the times of a run without a response.
-fn shown(kind: FigureKind, value: f64, headline: &Headline) -> String {
+fn format_figure(kind: FigureKind, value: f64, headline: &Headline) -> String {
     if kind == FigureKind::Time && headline.max_s <= 0.0 {
         "-".to_owned()
     } else {
@@ -120,7 +121,7 @@ fn distributions(runs: &[Named<'_>], times: &[RunTimes]) -> Vec<Block> {
         .collect();
     match by_quantile("spectrum", "Response time by quantile (log scales)", &all) {
         Some(chart) => vec![chart.into(), few_samples()],
-        None => vec![say(Voice::Plain, "There are no response times to show.")],
+        None => vec![text_block(Voice::Plain, "There are no response times to show.")],
     }
 }
 
@@ -161,7 +162,7 @@ fn over_time(runs: &[Named<'_>]) -> Vec<Block> {
 fn whole(n: usize, run: &Named<'_>, all: &RunTimes) -> Block {
     let report = run.report;
     let mut body = Document::default();
-    body.add(Forms::PAGE, [say(Voice::Soft, super::done_sentence(report))]);
+    body.add(Forms::PAGE, [text_block(Voice::Soft, super::done_sentence(report))]);
     super::figures(&mut body, report, all);
     let summary = format!("{} · {} · {}", name(run), report.name, report.verdict.state.id()).into();
     let charts = format!("run-{}-", n + 1);

@@ -18,7 +18,7 @@ pub(super) type Fact = (&'static str, String);
 
 /// Returns the facts about the requested run. `room`: maximum number of characters of the name, the
 /// target and the load, each.
-pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
+pub(super) fn run_facts(report: &RunRecord, room: usize) -> Vec<Fact> {
     let (target, name) = (shortened(&report.target, room), shortened(&report.name, room));
     let mut asked = Vec::new();
     if name != target {
@@ -31,8 +31,8 @@ pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
 
 /// Renders target, load, first call and machine.
 pub(super) fn describe_setup(report: &RunRecord) -> [Block; 1] {
-    let mut done = asked(report, usize::MAX);
-    done.extend(report.path.iter().map(|path| ("Through", crate::path::asked(path))));
+    let mut done = run_facts(report, usize::MAX);
+    done.extend(report.path.iter().map(|path| ("Through", crate::path::describe_path(path))));
     done.extend(words::first_call(report).map(|first| ("First call", first)));
     let when = words::timestamp(report.started_unix_s);
     let at = format!("{when}, {}", words::machine(&report.environment));
@@ -91,8 +91,9 @@ pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
     classes.sort_by_key(|failure| std::cmp::Reverse(failure.count));
     let hidden = classes.len().saturating_sub(CLASSES_MAX);
     let named = classes.iter().take(CLASSES_MAX);
-    let mut named: Vec<String> =
-        named.map(|one| format!("{} × {}", show::count(one.count), one.class.in_short())).collect();
+    let mut named: Vec<String> = named
+        .map(|one| format!("{} × {}", show::count(one.count), one.class.short_form()))
+        .collect();
     if hidden > 0 {
         named.push(format!("{hidden} more"));
     }
@@ -185,7 +186,7 @@ pub(super) fn endings(report: &RunRecord) -> Block {
 }
 
 /// Renders the same figures in short, with the objectives as a table.
-pub(super) fn in_short(report: &RunRecord, response: &Hist) -> Block {
+pub(super) fn short_form(report: &RunRecord, response: &Hist) -> Block {
     let mut rows = vec![
         ["Throughput".to_owned(), show::rate(report.throughput_per_s)],
         ["Goodput".to_owned(), show::rate(report.goodput_per_s)],
@@ -201,13 +202,13 @@ pub(super) fn in_short(report: &RunRecord, response: &Hist) -> Block {
     let due = counted(report.outcomes.due, "call");
     rows.push(["Failures".to_owned(), format!("{} of {due}", show::share(report.failure_share))]);
     for result in &report.slo {
-        let judged = judged(result.undecided, result.met).words.bare();
+        let judged = objective_cell(result.undecided, result.met).words.bare();
         rows.push([result.objective.text.clone(), format!("{judged}: {}", result.measured_text())]);
     }
     Block::Table(DataTable::new(["", ""]).with(rows.into_iter().map(Vec::from)))
 }
 
-fn judged(undecided: bool, met: bool) -> TableCell {
+fn objective_cell(undecided: bool, met: bool) -> TableCell {
     match (undecided, met) {
         (true, _) => "undecided".into(),
         (false, true) => TableCell::new(CellLook::Met, "✓ met"),
@@ -230,13 +231,17 @@ pub(super) fn objectives(document: &mut Document, forms: Forms, report: &RunReco
     let table = DataTable::new(["Objective", "Figure", ""]).narrow();
     let table = table.with(report.slo.iter().map(|result| {
         let name = Words::default().code(&result.objective.text);
-        vec![name.into(), result.measured_text().into(), judged(result.undecided, result.met)]
+        vec![
+            name.into(),
+            result.measured_text().into(),
+            objective_cell(result.undecided, result.met),
+        ]
     }));
     document.add(forms & Forms::PAGE, [Block::Table(table)]);
 }
 
 /// Returns the objectives as one line each, the missed ones first.
-pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
+pub(super) fn objective_lines(report: &RunRecord) -> Vec<Fact> {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));
     let line = |(index, result): (usize, &&crate::SloRecord)| {
@@ -254,7 +259,7 @@ pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
 
 /// Describes the number of met objectives, and the others with their figures; empty without
 /// objectives.
-pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
+pub(super) fn short_objectives(report: &RunRecord) -> Option<String> {
     let all = report.slo.len();
     let other = |result: &&crate::SloRecord| !result.met || result.undecided;
     let others = report.slo.iter().filter(other).map(|result| {
@@ -294,7 +299,7 @@ pub(super) fn failed_responses(document: &mut Document, forms: Forms, report: &R
     for (place, sample) in all.iter().enumerate() {
         let why = match sample.class {
             sample::FailureClass::Status => format!("status {}", sample.status),
-            class => format!("{}, status {}", class.in_short(), sample.status),
+            class => format!("{}, status {}", class.short_form(), sample.status),
         };
         let target = words::printable(&sample.target, 120);
         let body = show::bytes(sample.length);

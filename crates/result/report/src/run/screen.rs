@@ -1,7 +1,7 @@
 //! One screen of 24 lines: the load, throughput, response times, failures, bottlenecks. `--full`
 //! has everything.
 
-use super::{begun, parts, tables};
+use super::{has_results, parts, tables};
 use crate::blocks::{conduct, verdict};
 use crate::page::text::layout::Page;
 use crate::page::text::{self, LINES, Style, picture};
@@ -87,7 +87,7 @@ pub(super) fn screen(
     closing: Page,
 ) -> Page {
     let lines = LINES.saturating_sub(closing.lines());
-    let composed = |detail| composed(empty.alike(), report, all, style, (detail, lines));
+    let composed = |detail| composed(empty.empty_copy(), report, all, style, (detail, lines));
     let mut detail = LEAST;
     let mut page = composed(detail);
     for more in MORE {
@@ -113,12 +113,12 @@ fn composed(
     (detail, lines): (Detail, usize),
 ) -> Page {
     text::write(&mut page, &head(report, detail), SCREEN);
-    if style.columns >= TWO_COLUMNS && begun(report) {
-        return beside(page, report, all, style, detail);
+    if style.columns >= TWO_COLUMNS && has_results(report) {
+        return render_columns(page, report, all, style, detail);
     }
     text::write(&mut page, &figures(report, all, style, detail), SCREEN);
-    let mut last = page.alike();
-    if begun(report) {
+    let mut last = page.empty_copy();
+    if has_results(report) {
         text::write(&mut last, &findings(report, detail), SCREEN);
         if let Some(least) = detail.bars {
             let room = lines.saturating_sub(page.lines() + last.lines() + 2);
@@ -135,7 +135,7 @@ fn composed(
 }
 
 /// Renders figures to the left, the histogram and findings to the right.
-fn beside(
+fn render_columns(
     mut page: Page,
     report: &RunRecord,
     all: &RunTimes,
@@ -168,8 +168,8 @@ fn head(report: &RunRecord, detail: Detail) -> Document {
 /// Renders everything above the histogram, except the head.
 fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> Document {
     let mut document = Document::default();
-    let mut lines = parts::asked(report, detail.asked);
-    if !begun(report) {
+    let mut lines = parts::run_facts(report, detail.asked);
+    if !has_results(report) {
         lines.extend(words::first_call(report).map(|first| ("First call", first)));
         document.add(SCREEN, [Block::Gap, fact_list(lines)]);
         if report.journeys.as_ref().is_some_and(JourneyRecord::noticed) {
@@ -188,7 +188,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     lines.extend(facts::streams::sentence(report).map(|sentence| ("Streams", sentence)));
     lines.extend(facts::messages::facts(report));
     if !detail.tables {
-        lines.extend(parts::objectives_in_lines(report));
+        lines.extend(parts::objective_lines(report));
     }
     document.add(SCREEN, [Block::Gap, fact_list(lines)]);
     tables::first(&mut document, report, all, detail.rest);
@@ -208,7 +208,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
         tables::each_run(&mut document, SCREEN, report);
     }
     if detail.across_runs {
-        tables::across_runs(&mut document, SCREEN, report, detail.rest);
+        tables::render_run_means(&mut document, SCREEN, report, detail.rest);
     }
     let steps = report.journeys.as_ref().map_or(0, |_| tables::STEPS_MAX);
     tables::scenarios(&mut document, SCREEN, report);

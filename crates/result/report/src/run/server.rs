@@ -4,7 +4,7 @@
 use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
 };
-use crate::section::{Block, Voice, grid, say};
+use crate::section::{Block, Voice, grid, text_block};
 use sample::{SutRow, SutSeries};
 
 const MEBIBYTE: f64 = 1_048_576.0;
@@ -24,10 +24,11 @@ pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>) -> Vec<Block> {
     let points: Vec<SutPoint<'_>> =
         rows.chunks(size).filter(|rows| rows[rows.len() - 1].at_s <= x.high * 1.001).collect();
     let scene = Scene { sut, points, x };
-    let charts = [scene.cpu(), scene.memory(), scene.held(), scene.switches(), scene.queues()];
+    let charts =
+        [scene.cpu(), scene.memory(), scene.held_chart(), scene.switches(), scene.queues()];
     let note = "Read each second on the server's side. Listen queues are those of the target's ports; \
-                connections without room are counted for the whole machine.";
-    vec![grid(charts.map(Block::from)), say(Voice::Note, note)]
+                connections dropped because one was full are counted for the whole machine.";
+    vec![grid(charts.map(Block::from)), text_block(Voice::Note, note)]
 }
 
 /// A watched server on the run's time axis.
@@ -86,7 +87,7 @@ impl Scene<'_> {
         )
     }
 
-    fn held(&self) -> Chart {
+    fn held_chart(&self) -> Chart {
         let open = self.most(|row| row.descriptors);
         let bound = self.bound("descriptors allowed", self.sut.descriptors_max as f64, &open);
         let threads = Line::new("threads", Tone::Orange, self.most(|row| row.threads));

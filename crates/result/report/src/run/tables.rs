@@ -3,7 +3,7 @@
 use crate::blocks::{count_cell, longest_cell, quantile, quantile_cell};
 use crate::section::{
     Block, CellLook, Column, ColumnKind, DataTable, Document, Forms, Inline, RowLook, TableCell,
-    TableRow, Voice, Words, heading, say, subheading, with_lead,
+    TableRow, Voice, Words, heading, subheading, text_block, with_lead,
 };
 use crate::{Headline, RunRecord, RunTimes, facts, figures, words};
 use record::run::{MetricRecord, RunHist, StepStreamsRecord, UrlRecord};
@@ -247,7 +247,12 @@ pub(super) fn each_run(document: &mut Document, forms: Forms, report: &RunRecord
 }
 
 /// Renders the means across runs; without `all`, only the main ones.
-pub(super) fn across_runs(document: &mut Document, forms: Forms, report: &RunRecord, all: bool) {
+pub(super) fn render_run_means(
+    document: &mut Document,
+    forms: Forms,
+    report: &RunRecord,
+    all: bool,
+) {
     let mut estimates = figures::estimates(&report.runs);
     estimates.retain(|(name, ..)| all || ACROSS_MOST.contains(name));
     if estimates.is_empty() {
@@ -329,7 +334,7 @@ pub(super) fn per_url(document: &mut Document, forms: Forms, report: &RunRecord,
     }
     document.add(forms, [Block::Table(table)]);
     let left_out = words::counted(folded.len() as u64, "row");
-    let note = || say(Voice::Note, format!("{left_out} more in the JSON."));
+    let note = || text_block(Voice::Note, format!("{left_out} more in the JSON."));
     document.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
 }
 

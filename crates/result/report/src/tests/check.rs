@@ -29,7 +29,7 @@ fn wrong(what: &str, expected: &str, got: &str) -> State {
 }
 
 pub(super) fn mixed() -> CheckRecord {
-    CheckRecord::of(&mixed_result())
+    CheckRecord::new(&mixed_result())
 }
 
 fn mixed_result() -> CheckResult {
@@ -61,7 +61,7 @@ fn mixed_result() -> CheckResult {
 pub(super) fn unreachable() -> CheckRecord {
     let steps = vec![step("welcome", 0, wrong("connection", "one", "connection refused"))];
     let why = Some("127.0.0.1:1: connection refused".to_owned());
-    CheckRecord::of(&CheckResult { steps, unreachable: why, interrupted: true, ..mixed_result() })
+    CheckRecord::new(&CheckResult { steps, unreachable: why, interrupted: true, ..mixed_result() })
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn no_line_exceeds_the_page_or_controls_the_terminal() {
 fn server_text_cannot_rewrite_a_line() {
     let (name, got) = ("a \u{202e}olleh", "x\u{2066}y\u{200b}z\u{feff}");
     let steps = vec![step(name, 1, wrong("body at byte 0", "hello", got))];
-    let shown = text(&CheckRecord::of(&CheckResult { steps, ..mixed_result() }), PLAIN);
+    let shown = text(&CheckRecord::new(&CheckResult { steps, ..mixed_result() }), PLAIN);
     let lines: Vec<&str> = shown.lines().map(str::trim).collect();
     assert!(lines.iter().any(|line| line.starts_with("✗ a \\u{202e}olleh")), "{shown}");
     assert!(lines.contains(&"got       x\\u{2066}y\\u{200b}z\\u{feff}"), "{shown}");
@@ -121,7 +121,7 @@ fn colour_changes_nothing_but_marks() {
 
 #[test]
 fn the_json_keeps_its_schema() {
-    for result in [mixed(), unreachable(), CheckRecord::of(&CheckResult::default())] {
+    for result in [mixed(), unreachable(), CheckRecord::new(&CheckResult::default())] {
         fits_its_schema("check", &json(&result));
         assert_eq!(record::check::read(&json(&result)), Ok(result));
     }
@@ -137,7 +137,7 @@ fn the_json_keeps_its_schema() {
 #[test]
 fn the_xml_is_well_formed_and_counts_right() {
     insta::assert_snapshot!(junit(&mixed()));
-    for result in [mixed(), unreachable(), CheckRecord::of(&CheckResult::default())] {
+    for result in [mixed(), unreachable(), CheckRecord::new(&CheckResult::default())] {
         let text = junit(&result);
         let document = roxmltree::Document::parse(&text).unwrap();
         let suite = document.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();

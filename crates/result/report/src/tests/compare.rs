@@ -1,6 +1,6 @@
 //! Comparisons of runs with known figures.
 
-use super::rendered::{of, protocols, session, single};
+use super::rendered::{comparison, protocols, session, single};
 use super::sessions::run;
 use crate::Style;
 use crate::compare::{csv, json, text};
@@ -71,7 +71,7 @@ fn a_failing_side_is_named_and_its_refusals_are_not_compared() {
     let before = (0..12).map(failing).collect();
     let after = (0..12).map(|index| run(index + 3, 1.0, 1.0)).collect();
     let order = "ABBA BAAB BAAB ABBA ABBA BAAB";
-    let report = of(before, after, order, &["throughput -5%", "goodput -5%"]);
+    let report = comparison(before, after, order, &["throughput -5%", "goodput -5%"]);
     assert!(report.answer.starts_with("A is failing: "), "{}", report.answer);
     assert!(report.answer.contains("answered 503"), "{}", report.answer);
     let compared = |figure: &str| report.differences.iter().any(|one| one.figure == figure);
@@ -94,7 +94,7 @@ fn runs_recorded_apart_are_compared_by_their_repeats() {
     before.runs = (0..5).map(|index| run(index, 1.0, 1.0).runs[0]).collect();
     let mut after = run(0, 1.0, 1.0);
     after.runs = (0..5).map(|index| run(index, 0.5, 1.5).runs[0]).collect();
-    let report = of(vec![before], vec![after], "", &["p50 +5%"]);
+    let report = comparison(vec![before], vec![after], "", &["p50 +5%"]);
     let p50 = report.differences.iter().find(|one| one.figure == "p50").unwrap();
     assert_eq!(p50.judgement, Judgement::Better);
     assert!((p50.change + 0.5).abs() < 0.01 && !report.bounds[0].crossed, "{report:?}");
@@ -104,7 +104,7 @@ fn runs_recorded_apart_are_compared_by_their_repeats() {
 fn verdicts_of_runs_are_cautions() {
     let mut report = run(0, 1.0, 1.0);
     report.runs[0].state = State::Invalid;
-    let report = of(vec![report], vec![run(0, 1.0, 1.0)], "", &[]);
+    let report = comparison(vec![report], vec![run(0, 1.0, 1.0)], "", &[]);
     assert_eq!(
         report.cautions[0],
         "1 of 1 runs of http://a.example/ are INVALID: their numbers do not describe the server."
@@ -149,7 +149,8 @@ fn bounds_are_judged() {
 
 #[test]
 fn the_json_keeps_its_schema() {
-    for report in [session(1.07, 0.9, &["p99 +5%"]), single(), of(vec![], vec![], "", &[])] {
+    for report in [session(1.07, 0.9, &["p99 +5%"]), single(), comparison(vec![], vec![], "", &[])]
+    {
         super::fits_its_schema("compare", &json(&report));
     }
 }

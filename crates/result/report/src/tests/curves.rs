@@ -65,7 +65,7 @@ fn step(label: usize, (purpose, level): (Purpose, f64), repeat: u32, service_us:
         };
     }
     let objectives = &run.plan.measure.slo;
-    let point = Point::of(level, &run.measurement, &run.verdict, false, objectives);
+    let point = Point::new(level, &run.measurement, &run.verdict, false, objectives);
     RampStep { label, purpose, repeat, point, settled_s: 0.25, run }
 }
 

@@ -94,8 +94,8 @@ fn row(
         p99: response.quantile(0.99),
         max: response.max(),
         mean: response.mean(),
-        spread: stats::Spread::of(&response),
-        endings: Some(stats::Endings::of(&full)),
+        spread: stats::Spread::new(&response),
+        endings: Some(stats::Endings::new(&full)),
         streams: full.streams.interval(),
         messages: full.messages.interval(),
         slip_p99: full.slip.quantile(0.99),
@@ -467,7 +467,7 @@ pub(crate) fn repeated() -> RunReport {
     let mut report = valid();
     report.plan.measure.repeat = 3;
     let one = report.measurement.clone();
-    let headline = Headline::of(&one, State::Valid);
+    let headline = Headline::new(&one, State::Valid);
     let scaled = |by: f64| Headline {
         throughput_per_s: headline.throughput_per_s * by,
         goodput_per_s: headline.goodput_per_s * by,
@@ -522,7 +522,7 @@ pub(crate) fn extreme() -> RunReport {
     report.environment.cpu_model = long.clone();
     report.plan.targets[0].url.set_path(&long);
     report.plan.request.method = long.clone();
-    report.runs = vec![Headline::of(&report.measurement, State::Degraded); 12];
+    report.runs = vec![Headline::new(&report.measurement, State::Degraded); 12];
     report.measurement.aborted = Some(long.clone());
     report.measurement.series = vec![report.measurement.series[4].clone(); 3_601];
     report.verdict.causes[0].advice = long;

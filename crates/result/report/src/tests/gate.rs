@@ -17,7 +17,7 @@ fn gate(bounds: &[&str], times: f64, most: usize) -> CompareRecord {
     let mut order = Vec::new();
     while !gate.is_over() && order.len() < most {
         let block = order.len();
-        let run = |index: usize, times: f64| RunRecord::of(&sessions::run(index, times, 1.0));
+        let run = |index: usize, times: f64| RunRecord::new(&sessions::run(index, times, 1.0));
         let before = [run(2 * block, 1.0), run(2 * block + 1, 1.0)];
         let after = [run(2 * block + 3, times), run(2 * block + 6, times)];
         gate.block(&before, &after);
@@ -69,7 +69,7 @@ fn failures_are_judged_although_the_client_was_late() {
         run.verdict.state = State::Invalid;
         let (text, advice) = (String::new(), String::new());
         run.verdict.causes = vec![Cause { id: cause, figure: 1.0, text, advice }];
-        RunRecord::of(&run)
+        RunRecord::new(&run)
     };
     let judged = |cause: CauseId| {
         let mut gate = Gate::new(&bounds);
@@ -106,7 +106,7 @@ fn the_time_that_a_bound_needs_follows_from_its_blocks() {
                 let (text, advice) = (String::new(), String::new());
                 run.verdict.causes = vec![Cause { id: CauseId::Slip, figure: 1.0, text, advice }];
             }
-            RunRecord::of(&run)
+            RunRecord::new(&run)
         };
         let before = [run(2 * block, 1.0), run(2 * block + 1, 1.0)];
         gate.block(&before, &[run(2 * block + 3, 1.001), run(2 * block + 6, 1.001)]);
@@ -130,7 +130,7 @@ fn a_block_with_too_few_calls_is_left_out() {
         let mut block = 0;
         while !gate.is_over() && block < 12 {
             let run = |index: usize| {
-                let mut run = RunRecord::of(&sessions::run(index, 1.0, 1.0));
+                let mut run = RunRecord::new(&sessions::run(index, 1.0, 1.0));
                 if short(index) {
                     run.response_time_s.count = 5;
                 }

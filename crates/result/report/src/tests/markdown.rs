@@ -36,7 +36,7 @@ fn several_runs() {
 
 #[test]
 fn a_ramp_is_shown() {
-    insta::assert_snapshot!(markdown_of_ramp(&RampRecord::of(&curves::ramp(&["prefork", "cgi"]))));
+    insta::assert_snapshot!(markdown_of_ramp(&RampRecord::new(&curves::ramp(&["prefork", "cgi"]))));
 }
 
 #[test]

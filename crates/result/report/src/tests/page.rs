@@ -316,7 +316,7 @@ fn a_ramp_names_the_resource_exhausted_at_the_knee() {
     let text = "by the knee, at ";
     assert!(page.contains(text) && page.contains("; full: CPU, listen queue"), "{page}");
     assert!(
-        crate::ramp::answer(&RampRecord::of(&report), 0).iter().any(|(name, _)| *name == "Server")
+        crate::ramp::answer(&RampRecord::new(&report), 0).iter().any(|(name, _)| *name == "Server")
     );
     let charts = charts_of(&page);
     let (_, names) = charts.iter().find(|(id, _)| id == "resources").unwrap();
@@ -375,18 +375,18 @@ fn several_runs_are_shown_side_by_side() {
 #[test]
 fn ramps_are_put_side_by_side_as_labels() {
     let ramps =
-        ["before", "after"].map(|name| (name.to_owned(), RampRecord::of(&curves::ramp(&["a"]))));
-    let both = crate::together(&ramps).unwrap();
+        ["before", "after"].map(|name| (name.to_owned(), RampRecord::new(&curves::ramp(&["a"]))));
+    let both = crate::combine_ramps(&ramps).unwrap();
     assert_eq!(both.labels, ["before", "after"]);
     assert_eq!((both.curves.len(), both.steps.len()), (2, 38));
     assert!(crate::ramp::html(&both).contains("after: achieved"));
     // steps refer to their target only by its label
-    let twice = crate::together(&[ramps[0].clone(), ramps[0].clone()]).unwrap();
+    let twice = crate::combine_ramps(&[ramps[0].clone(), ramps[0].clone()]).unwrap();
     assert_eq!(twice.labels, ["before", "before again"]);
     assert_eq!((twice.steps_of(0).count(), twice.steps_of(1).count()), (19, 19));
     let mut other = ramps.clone();
     other[1].1.axis = stats::curve::Axis::Population;
-    assert!(crate::together(&other).is_none() && crate::together(&[]).is_none());
+    assert!(crate::combine_ramps(&other).is_none() && crate::combine_ramps(&[]).is_none());
 }
 
 #[test]
@@ -506,7 +506,7 @@ fn a_fact_that_goes_on_has_no_empty_label() {
 
 #[test]
 fn urls_without_room_are_one_row_that_is_not_sorted() {
-    let mut record = RunRecord::of(&fixtures::troubled());
+    let mut record = RunRecord::new(&fixtures::troubled());
     let last = record.per_url.last().unwrap().clone();
     record.per_url.resize(156, last);
     let page = crate::html(&record);

@@ -40,11 +40,11 @@ fn published(ramp: &RampRecord) -> Value {
 }
 
 fn answer(report: &RampReport, row: usize) -> Vec<(&'static str, String)> {
-    crate::ramp::answer(&RampRecord::of(report), row)
+    crate::ramp::answer(&RampRecord::new(report), row)
 }
 
 fn missed(report: &RampReport) -> bool {
-    crate::ramp::missed(&RampRecord::of(report))
+    crate::ramp::missed(&RampRecord::new(report))
 }
 
 /// Returns a ramp without any measurement.
@@ -52,7 +52,7 @@ fn ramp_without_measurement() -> RampRecord {
     let mut report = ramp(&["http://127.0.0.1:2020/work"]);
     report.steps.retain(|step| step.point.client_limited);
     report.curves = vec![Curve::default()];
-    RampRecord::of(&report).judged(&[], false)
+    RampRecord::new(&report).with_verdict(&[], false)
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn nothing_is_concluded_from_crumbs() {
     let points: Vec<(Purpose, stats::curve::Point)> =
         report.steps.iter().map(|step| (step.purpose, step.point)).collect();
     report.curves = vec![stats::curve::curve(&points, report.axis, &[])];
-    let report = RampRecord::of(&report).judged(&[], false);
+    let report = RampRecord::new(&report).with_verdict(&[], false);
     assert_eq!(report.verdict.causes[0].id, CauseId::UnusableSteps);
     let text = crate::ramp::text(&report, PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(" describe the server unusable-steps: 11 of 17 steps"), "{text}");
@@ -141,7 +141,7 @@ fn nothing_is_concluded_from_crumbs() {
 
 #[test]
 fn a_capacity_in_a_few_words() {
-    let of = |axis, at, low, high| crate::ramp::capacity_in_words(axis, &Span { at, low, high });
+    let of = |axis, at, low, high| crate::ramp::capacity_description(axis, &Span { at, low, high });
     let (rate, users) = (stats::curve::Axis::Rate, stats::curve::Axis::Population);
     assert_eq!(of(rate, 261.4, 240.0, 300.0), "261.4/s");
     assert_eq!(of(users, 64.0, 64.0, f64::INFINITY), "64 users or more");
@@ -153,7 +153,7 @@ fn a_capacity_in_a_few_words() {
 fn no_line_is_wider_than_the_page() {
     let hostile =
         "\u{1b}[31m<script>alert(1)</script>\u{202e}aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
-    let two = [ramp(&["one"]), ramp(&[hostile, "b"])].map(|report| RampRecord::of(&report));
+    let two = [ramp(&["one"]), ramp(&[hostile, "b"])].map(|report| RampRecord::new(&report));
     for report in two.into_iter().chain([ramp_without_measurement()]) {
         for unicode in [true, false] {
             let text = crate::ramp::text(&report, Style { unicode, ..PLAIN });
@@ -178,7 +178,7 @@ fn every_ramp_keeps_the_schema() {
 fn a_ramp_without_a_step_is_still_a_result() {
     let mut report = ramp(&["one"]);
     (report.steps, report.curves) = (Vec::new(), Vec::new());
-    let report = RampRecord::of(&report).judged(&["nobody is there"], false);
+    let report = RampRecord::new(&report).with_verdict(&["nobody is there"], false);
     assert_eq!(errors(&published(&report)), "");
     let shown = crate::ramp::text(&report, PLAIN);
     assert!(
@@ -204,7 +204,7 @@ fn the_schema_refuses_invalid_records() {
 #[test]
 fn the_csv_has_a_row_per_step() {
     let report = ramp(&["say \"hi\", twice", "b"]);
-    let csv = csv(&RampRecord::of(&report));
+    let csv = csv(&RampRecord::new(&report));
     let mut lines = csv.lines();
     let columns = lines.next().unwrap().split(',').count();
     assert_eq!(lines.clone().count(), report.steps.len());
@@ -227,7 +227,7 @@ fn client_limited_points_are_marked_and_noted() {
 fn the_verdict_is_that_of_the_steps_that_were_used() {
     let report = ramp(&["one"]);
     let of = |report: &RampReport, died: &[&str], interrupted| {
-        RampRecord::of(report).judged(died, interrupted).verdict
+        RampRecord::new(report).with_verdict(died, interrupted).verdict
     };
     // one step was beyond the client
     let found = of(&report, &[], false);
@@ -263,7 +263,7 @@ fn causes_are_listed_once_with_the_number_of_steps() {
     let past_the_knee = report.steps.iter_mut().find(|step| step.point.level > 700.0).unwrap();
     past_the_knee.run.verdict.causes = vec![cause(CauseId::Drift, 1.0)];
     report.steps.retain(|step| !step.point.client_limited);
-    let judged = |report: &_| RampRecord::of(report).judged(&[], false).verdict;
+    let judged = |report: &_| RampRecord::new(report).with_verdict(&[], false).verdict;
     assert_eq!(judged(&report).state, State::Valid, "causes of VALID steps are notes");
     report.steps[0].run.verdict.state = State::Degraded;
     let found = judged(&report);
@@ -329,6 +329,6 @@ fn a_server_that_fails_at_the_lowest_load_is_named() {
     assert_eq!(names, ["Server", "Knee"]);
     assert!(found[0].1.starts_with("failing: 50.0 % of 200 calls (100 answered 500)"), "{found:?}");
     assert!(found[0].1.ends_with(", at 100/s."), "{found:?}");
-    assert!(RampRecord::of(&report).fails());
-    assert!(!RampRecord::of(&ramp(&["one"])).fails());
+    assert!(RampRecord::new(&report).fails());
+    assert!(!RampRecord::new(&ramp(&["one"])).fails());
 }

@@ -42,7 +42,7 @@ fn a_run_is_rendered_alike_from_its_file() {
         ("empty", fixtures::empty()),
         ("extreme", fixtures::extreme()),
     ] {
-        let run = RunRecord::of(&whole(run));
+        let run = RunRecord::new(&whole(run));
         let read = record::run::read(&crate::json(&run)).unwrap();
         same(name, forms_of_run(&read), forms_of_run(&run));
         assert!(crate::json(&read) == crate::json(&run), "the JSON of {name}");
@@ -61,7 +61,7 @@ fn forms_of_ramp(ramp: &RampRecord) -> Forms {
 #[test]
 fn a_ramp_is_rendered_alike_from_its_file() {
     for labels in [&["one"][..], &["one", "two"]] {
-        let ramp = RampRecord::of(&whole_ramp(labels));
+        let ramp = RampRecord::new(&whole_ramp(labels));
         let read = record::ramp::read(&crate::ramp::json(&ramp)).unwrap();
         same(&labels.join(" and "), forms_of_ramp(&read), forms_of_ramp(&ramp));
         assert!(crate::ramp::json(&read) == crate::ramp::json(&ramp), "the JSON");
@@ -99,7 +99,7 @@ fn three_protocols_are_rendered_alike_from_their_record() {
 
 #[test]
 fn incompatible_results_are_refused() {
-    let run = RunRecord::of(&whole(fixtures::troubled()));
+    let run = RunRecord::new(&whole(fixtures::troubled()));
     let earlier = RunRecord { measured: None, ..run.clone() };
     let why = earlier.is_whole().unwrap_err();
     assert!(why.starts_with("has no key \"measured\""), "{why}");
@@ -124,7 +124,7 @@ fn incompatible_results_are_refused() {
 
 #[test]
 fn a_step_of_no_target_is_refused() {
-    let mut ramp = RampRecord::of(&whole_ramp(&["one"]));
+    let mut ramp = RampRecord::new(&whole_ramp(&["one"]));
     ramp.steps[2].label = "another".into();
     let why = ramp.is_whole().unwrap_err();
     assert_eq!(why, "step 3 is of a target that is not among labels");

@@ -6,50 +6,50 @@ use crate::{Named, RunRecord, RunReport, Style};
 use record::compare::{CompareRecord, assemble};
 
 pub(crate) fn text(run: &RunReport, style: Style) -> String {
-    crate::text(&RunRecord::of(run), style)
+    crate::text(&RunRecord::new(run), style)
 }
 
 pub(crate) fn html(run: &RunReport) -> String {
-    crate::html(&RunRecord::of(run))
+    crate::html(&RunRecord::new(run))
 }
 
 pub(crate) fn json(run: &RunReport) -> String {
-    crate::json(&RunRecord::of(run))
+    crate::json(&RunRecord::new(run))
 }
 
 pub(crate) fn csv(run: &RunReport) -> String {
-    crate::csv(&RunRecord::of(run))
+    crate::csv(&RunRecord::new(run))
 }
 
 pub(crate) fn hdr_log(run: &RunReport) -> String {
-    crate::hdr_log(&RunRecord::of(run))
+    crate::hdr_log(&RunRecord::new(run))
 }
 
 pub(crate) fn markdown(run: &RunReport) -> String {
-    crate::markdown(&RunRecord::of(run))
+    crate::markdown(&RunRecord::new(run))
 }
 
 /// Renders several runs in a form that shows them side by side.
 pub(crate) fn side_by_side(runs: &[RunReport], form: fn(&[Named<'_>]) -> String) -> String {
-    let runs: Vec<RunRecord> = runs.iter().map(RunRecord::of).collect();
+    let runs: Vec<RunRecord> = runs.iter().map(RunRecord::new).collect();
     let name = |(n, report)| Named { name: format!("run-{n}"), report };
     form(&runs.iter().enumerate().map(name).collect::<Vec<_>>())
 }
 
 pub(crate) fn ramp_text(ramp: &RampReport, style: Style) -> String {
-    crate::ramp::text(&RampRecord::of(ramp), style)
+    crate::ramp::text(&RampRecord::new(ramp), style)
 }
 
 pub(crate) fn ramp_html(ramp: &RampReport) -> String {
-    crate::ramp::html(&RampRecord::of(ramp))
+    crate::ramp::html(&RampRecord::new(ramp))
 }
 
 pub(crate) fn ramp_json(ramp: &RampReport) -> String {
-    crate::ramp::json(&RampRecord::of(ramp))
+    crate::ramp::json(&RampRecord::new(ramp))
 }
 
 /// Result of `compare` for the runs of both sides.
-pub(crate) fn of(
+pub(crate) fn comparison(
     before: Vec<RunReport>,
     after: Vec<RunReport>,
     order: &str,

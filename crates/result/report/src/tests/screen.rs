@@ -291,7 +291,7 @@ fn server_behavior_is_reported_as_recorded() {
         (Conduct::Stalled, "stalled: no response to any of 800 calls"),
     ];
     for (state, sentence) in found {
-        let mut record = RunRecord::of(&fixtures::valid());
+        let mut record = RunRecord::new(&fixtures::valid());
         record.server.state = state;
         record.server.sentence = sentence.to_owned();
         for style in [PLAIN, SCREEN, Style { quiet: true, ..PLAIN }] {
@@ -324,7 +324,7 @@ fn a_terminal_has_the_server_and_the_verdict_last_as_well() {
 fn a_terminal_has_the_result_of_a_long_report_last() {
     let ramp = super::curves::ramp(&["one"]);
     let shown = |columns| {
-        crate::ramp::text(&record::ramp::RampRecord::of(&ramp), Style { columns, ..PLAIN })
+        crate::ramp::text(&record::ramp::RampRecord::new(&ramp), Style { columns, ..PLAIN })
     };
     let (file, terminal) = (shown(0), shown(80));
     let last = terminal.strip_prefix(file.as_str()).expect("the same report first");
@@ -333,13 +333,13 @@ fn a_terminal_has_the_result_of_a_long_report_last() {
         "{last}"
     );
     let quiet = Style { quiet: true, columns: 80, ..PLAIN };
-    let short = crate::ramp::text(&record::ramp::RampRecord::of(&ramp), quiet);
+    let short = crate::ramp::text(&record::ramp::RampRecord::new(&ramp), quiet);
     assert!(!short.contains("The server keeps up"), "{short}");
 }
 
 #[test]
 fn a_log_line_sums_up_a_run() {
-    let of = |report| crate::line(&RunRecord::of(&report), PLAIN);
+    let of = |report| crate::line(&RunRecord::new(&report), PLAIN);
     let valid = of(fixtures::valid());
     assert!(valid.starts_with("serving · VALID · ") && valid.contains("/s · p50 "), "{valid}");
     let troubled = of(fixtures::troubled());
@@ -352,7 +352,7 @@ fn a_log_line_sums_up_a_run() {
         assert_eq!(shown.lines().count(), 1, "{shown}");
     }
     let ascii = Style { unicode: false, ..PLAIN };
-    assert!(crate::line(&RunRecord::of(&fixtures::troubled()), ascii).is_ascii());
+    assert!(crate::line(&RunRecord::new(&fixtures::troubled()), ascii).is_ascii());
 }
 
 #[test]
@@ -366,5 +366,5 @@ fn the_load_is_in_full() {
 
 #[test]
 fn objectives_are_test_cases() {
-    insta::assert_snapshot!(crate::junit(&RunRecord::of(&fixtures::troubled())));
+    insta::assert_snapshot!(crate::junit(&RunRecord::new(&fixtures::troubled())));
 }

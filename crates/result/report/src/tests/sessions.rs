@@ -35,7 +35,7 @@ pub(crate) fn comparison(
     order: &str,
     bounds: &[&str],
 ) -> Comparison {
-    let records = |runs: Vec<RunReport>| runs.iter().map(RunRecord::of).collect();
+    let records = |runs: Vec<RunReport>| runs.iter().map(RunRecord::new).collect();
     Comparison {
         name: "http://a.example/ against http://b.example/".into(),
         labels: vec!["http://a.example/".into(), "http://b.example/".into()],
@@ -67,7 +67,7 @@ pub(crate) fn over_protocols(bounds: &[&str]) -> Comparison {
         let run = |index: usize| {
             let mut run = run(index + 3 * at, times, rates);
             run.plan.request.version = version;
-            RunRecord::of(&fixtures::whole(run))
+            RunRecord::new(&fixtures::whole(run))
         };
         (0..12).map(run).collect()
     };

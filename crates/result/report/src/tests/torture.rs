@@ -120,7 +120,7 @@ fn cases_are_listed_and_explained() {
     let target = TestTarget {
         peer: conduit_peer(),
         tls_name: None,
-        spoken: Default::default(),
+        protocol: Default::default(),
         values: Values { path: "/".into(), ..Values::default() },
         takes_bodies: false,
         fields: String::new(),
@@ -177,7 +177,7 @@ fn repetitive() -> Report {
     let fails = |id: &str, exchanges: Vec<ExchangeResult>| CaseResult {
         outcome: TestOutcome::Fail,
         exchanges,
-        ..CaseResult::of(&case(id))
+        ..CaseResult::new(&case(id))
     };
     let second = fails("F-02", vec![like("f", "GET /f")]);
     let first = fails("F-01", [exchanges, vec![other]].concat());

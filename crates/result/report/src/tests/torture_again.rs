@@ -49,7 +49,7 @@ fn kept(name: &str) -> Transcript {
         attempt: 1,
         began_unix_ns: 0,
         plain: Plain::default(),
-        script: TalkScript::of(Vec::new()),
+        script: TalkScript::new(Vec::new()),
         talk,
         judgement: judgement(TestOutcome::Fail, "the standard requires a different response"),
     }
@@ -86,7 +86,7 @@ fn replay_results_are_reported() {
     let target = "http://127.0.0.1:8080/";
     let replay =
         Replay { target, class: Class::Local, rows: &rows, notes: &notes, result: &result };
-    let record = ReplayRecord::of(&replay);
+    let record = ReplayRecord::new(&replay);
     insta::assert_snapshot!("torture_replay", replay_text(&record));
     let json = printed(&record);
     assert_eq!(serde_json::from_str::<ReplayRecord>(&json).unwrap(), record);
@@ -117,7 +117,7 @@ fn changed_judgments_are_reported_with_versions() {
         row("C-04", ours, Some(1), None),
         row("X-01", ours, None, None),
     ];
-    let record = RejudgedRecord::of(&rows);
+    let record = RejudgedRecord::new(&rows);
     insta::assert_snapshot!("torture_judge", rejudged_text(&record));
     let json = printed(&record);
     assert_eq!(serde_json::from_str::<RejudgedRecord>(&json).unwrap(), record);

@@ -23,7 +23,7 @@ fn row(index: usize, arrived: &[&str], back: Option<(&str, Meeting)>) -> ChainRo
     ChainRow {
         request,
         front: "200, the connection stays open".into(),
-        handling: Some(Handling::of(&arrived, true)),
+        handling: Some(Handling::new(&arrived, true)),
         changes: first.as_ref().map_or_else(Vec::new, |first| changes(&sent, first)),
         faults: first.map_or_else(Vec::new, |first| framing::read(&first).faults),
         arrived,

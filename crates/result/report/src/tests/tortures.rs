@@ -4,7 +4,7 @@ use crate::RunRecord;
 use crate::torture::{Beside, Report};
 use sample::{Death, Ending, Environment, Process, ServerState};
 use std::collections::BTreeMap;
-use torture::beside::{CaseFelt, Interval, LoadEffect};
+use torture::beside::{CaseEffect, Interval, LoadEffect};
 use torture::case::Case;
 use torture::catalogue;
 use torture::judge::{Judgement, Plain, Severity, TestOutcome};
@@ -20,7 +20,7 @@ pub(super) fn case(id: &str) -> Case {
 }
 
 pub(super) fn result(id: &str, outcome: TestOutcome) -> CaseResult {
-    CaseResult { outcome, ..CaseResult::of(&case(id)) }
+    CaseResult { outcome, ..CaseResult::new(&case(id)) }
 }
 
 fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
@@ -93,7 +93,7 @@ fn synthetic_case(id: &str, title: &str, outcome: TestOutcome) -> CaseResult {
     (case.id, case.title) = (id.into(), title.into());
     case.reference = "RFC 9110 section 15.5.9".into();
     case.exchanges.clear();
-    CaseResult { outcome, took: Nanos::from_secs(60), ..CaseResult::of(&case) }
+    CaseResult { outcome, took: Nanos::from_secs(60), ..CaseResult::new(&case) }
 }
 
 fn measure(what: &str, (low, high): (Option<f64>, Option<f64>), unit: Unit, note: &str) -> Measure {
@@ -165,7 +165,7 @@ pub(super) fn report_with_load() -> Report {
         p99: Nanos::from_micros(slowest),
         max: Nanos::from_micros(slowest),
     };
-    let felt = |case: &str, during, recovery| CaseFelt { case: case.into(), during, recovery };
+    let felt = |case: &str, during, recovery| CaseEffect { case: case.into(), during, recovery };
     let cases = vec![
         felt("F-01", during(400, 2, 1_500_000), Some(Nanos::from_secs(2))),
         felt("S-01", Interval::default(), Some(Nanos::ZERO)),
@@ -175,7 +175,7 @@ pub(super) fn report_with_load() -> Report {
     let felt = LoadEffect { base: during(200, 0, 1_000), cases, left_out: 12 };
     let beside = Beside {
         felt,
-        run: RunRecord::of(&super::fixtures::whole(super::curves::held(100.0, 500.0, 1))),
+        run: RunRecord::new(&super::fixtures::whole(super::curves::held(100.0, 500.0, 1))),
     };
     Report { beside: Some(beside), ..mixed() }
 }

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::page;
-use crate::section::{Block, Column, DataTable, Document, Forms, Voice, say, with_lead};
+use crate::section::{Block, Column, DataTable, Document, Forms, Voice, text_block, with_lead};
 use crate::words::counted;
 use record::torture::ShrunkRecord;
 use record::torture::rejudged::{ConversationRecord, RejudgedRecord};
@@ -32,8 +32,11 @@ pub fn replay_text(replay: &ReplayRecord) -> String {
     let number = counted(rows.len() as u64, "failure");
     let (target, class) = (words::safe(&replay.target), replay.class.id());
     let summary = format!("{number} sent again to {target} ({class}): {message}.");
-    document.add(Forms::TEXT, [say(Voice::Plain, summary)]);
-    document.add(Forms::TEXT, words::cut_short(replay.ended_early.as_deref(), replay.interrupted));
+    document.add(Forms::TEXT, [text_block(Voice::Plain, summary)]);
+    document.add(
+        Forms::TEXT,
+        words::early_end_reasons(replay.ended_early.as_deref(), replay.interrupted),
+    );
     if !rows.is_empty() {
         let columns = [Column::word("").at_least(15), Column::text(""), Column::text("")];
         let table = DataTable::new(columns).listed().with(rows.into_iter().map(replayed));
@@ -56,7 +59,7 @@ fn notes(document: &mut Document, notes: &[String]) {
     if !notes.is_empty() {
         document.add(Forms::TEXT, [Block::Gap]);
     }
-    let sentence = |note: &String| say(Voice::Plain, format!("{}.", words::safe(note)));
+    let sentence = |note: &String| text_block(Voice::Plain, format!("{}.", words::safe(note)));
     document.add(Forms::TEXT, notes.iter().map(sentence));
 }
 
@@ -80,7 +83,7 @@ pub fn rejudged_text(record: &RejudgedRecord) -> String {
         counted(*judged, "conversation"),
         judged - otherwise
     );
-    document.add(Forms::TEXT, [say(Voice::Plain, summary)]);
+    document.add(Forms::TEXT, [text_block(Voice::Plain, summary)]);
     let lines: Vec<Block> = rows.iter().filter(|row| row.differs()).filter_map(rejudged).collect();
     if !lines.is_empty() {
         document.add(Forms::TEXT, [Block::Gap]);
@@ -108,7 +111,7 @@ pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
     let mut document = Document::default();
     for (folder, shrunk) in folders.iter().zip(found) {
         let message = match shrunk {
-            Some(shrunk) => words::shrunk(&ShrunkRecord::of(shrunk)),
+            Some(shrunk) => words::shrunk(&ShrunkRecord::new(shrunk)),
             None => "it no longer fails, or the budget was too small".to_owned(),
         };
         let lead = format!("{}  ", words::safe(folder));
@@ -120,6 +123,6 @@ pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
     buckets.dedup();
     let buckets = counted(buckets.len() as u64, "cause");
     let summary = format!("{} shrunk: {buckets} at most.", counted(all, "failure"));
-    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
+    document.add(Forms::TEXT, [Block::Gap, text_block(Voice::Plain, summary)]);
     page::text::whole(&document)
 }

@@ -44,7 +44,7 @@ pub fn case_file(kept: &Transcript, rule: &Case, id: &str) -> Result<String, Str
         "servers",
         quoted(&format!("{} ({} {})", safe(&kept.judgement.seen), kept.case, safe(&kept.name))),
     );
-    put("found", quoted(&format!("{}, {}", server(kept), day(kept))));
+    put("found", quoted(&format!("{}, {}", server(kept), recorded_day(kept))));
     file.push_str("\n[[exchange]]\n");
     let mut put = |key: &str, value: String| file.push_str(&format!("{key} = {value}\n"));
     put("name", quoted(&safe(&kept.name)));
@@ -97,12 +97,12 @@ fn server(kept: &Transcript) -> String {
     safe(&crate::words::printable(&named, SERVER_MAX))
 }
 
-fn day(kept: &Transcript) -> String {
+fn recorded_day(kept: &Transcript) -> String {
     timestamp(kept.began_unix_ns as f64 / 1e9).chars().take(10).collect()
 }
 
 fn steps(kept: &Transcript) -> Result<String, String> {
-    if kept.script.spoken.has_frames() {
+    if kept.script.protocol.has_frames() {
         return Err("it uses HTTP/2 or HTTP/3, and your own cases use HTTP/1.1".to_owned());
     }
     let mut all = Vec::new();
@@ -115,12 +115,12 @@ fn steps(kept: &Transcript) -> Result<String, String> {
             Move::Await(Awaited::End) => "{ await = \"end\" }".to_owned(),
             Move::Await(Awaited::Settings) => "{ await = \"settings\" }".to_owned(),
             Move::Await(Awaited::SocketEnd) => "{ await = \"socket-end\" }".to_owned(),
-            Move::Urgent => then("urgent"),
-            Move::HalfClose => then("half-close"),
-            Move::Reset => then("reset"),
-            Move::Close => then("close"),
-            Move::StopReading => then("stop-reading"),
-            Move::Read => then("read"),
+            Move::Urgent => follow_up_step("urgent"),
+            Move::HalfClose => follow_up_step("half-close"),
+            Move::Reset => follow_up_step("reset"),
+            Move::Close => follow_up_step("close"),
+            Move::StopReading => follow_up_step("stop-reading"),
+            Move::Read => follow_up_step("read"),
             Move::Renegotiate => {
                 return Err("it renegotiates TLS, which a case file cannot express".to_owned());
             }
@@ -135,7 +135,7 @@ fn steps(kept: &Transcript) -> Result<String, String> {
     Ok(format!("[{}]", all.join(", ")))
 }
 
-fn then(what: &str) -> String {
+fn follow_up_step(what: &str) -> String {
     format!("{{ then = {} }}", quoted(what))
 }
 

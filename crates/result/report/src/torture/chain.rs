@@ -3,7 +3,7 @@
 use super::words;
 use crate::Style;
 use crate::page;
-use crate::section::{Block, Document, Forms, Voice, aligned, say, with_lead};
+use crate::section::{Block, Document, Forms, Voice, aligned, text_block, with_lead};
 use crate::words::counted;
 use record::torture::chain::{ChainRecord, ChainRequestRecord};
 
@@ -32,8 +32,11 @@ fn document(record: &ChainRecord) -> Document {
         };
         add("  server  ", format!("{}: {what}", words::safe(back)));
     }
-    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary(record))]);
-    document.add(Forms::TEXT, words::cut_short(record.ended_early.as_deref(), record.interrupted));
+    document.add(Forms::TEXT, [Block::Gap, text_block(Voice::Plain, summary(record))]);
+    document.add(
+        Forms::TEXT,
+        words::early_end_reasons(record.ended_early.as_deref(), record.interrupted),
+    );
     for row in &record.requests {
         let forms = if row.disagrees { Forms::TEXT } else { Forms::LONG };
         document.add(forms, one(row));
@@ -99,5 +102,5 @@ fn one(row: &ChainRequestRecord) -> [Block; 3] {
             add(label, cut.unwrap_or(text));
         }
     }
-    [Block::Gap, say(Voice::Plain, head), aligned(4, 9, rows)]
+    [Block::Gap, text_block(Voice::Plain, head), aligned(4, 9, rows)]
 }

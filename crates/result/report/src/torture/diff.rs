@@ -3,7 +3,7 @@
 use crate::Style;
 use crate::page;
 use crate::section::{
-    Block, Caution, Column, DataTable, Document, Forms, Voice, aligned, heading, say, title,
+    Block, Caution, Column, DataTable, Document, Forms, Voice, aligned, heading, text_block, title,
     with_lead,
 };
 use crate::torture::words::{found, measure, safe};
@@ -29,7 +29,7 @@ fn document(diff: &DiffRecord) -> Document {
     let (both, summary) = (Forms::TEXT | Forms::MARKDOWN, summary(diff));
     document.add(Forms::MARKDOWN, [title(summary.as_str())]);
     document.add(both, [aligned(0, 3, [("A", side(&diff.a)), ("B", side(&diff.b))])]);
-    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, summary)]);
+    document.add(Forms::TEXT, [Block::Gap, text_block(Voice::Plain, summary)]);
     for caution in &diff.cautions {
         let text = safe(caution);
         document.add(Forms::TEXT, [with_lead("Caution: ", Voice::Plain, text.as_str())]);
@@ -126,14 +126,14 @@ fn summary(diff: &DiffRecord) -> String {
     for kind in ChangeKind::ALL {
         let count = diff.changes.iter().filter(|change| change.kind == kind).count() as u64;
         if count > 0 {
-            parts.push(format!("{} {}", show::count(count), many(kind)));
+            parts.push(format!("{} {}", show::count(count), plural(kind)));
         }
     }
     parts.push(format!("{} unchanged", show::count(diff.unchanged)));
     format!("{verdict}: {}.", parts.join(", "))
 }
 
-fn many(kind: ChangeKind) -> &'static str {
+fn plural(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Still => "still a finding",
         ChangeKind::Other => "otherwise",

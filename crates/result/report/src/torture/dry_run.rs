@@ -2,8 +2,8 @@
 
 use super::Report;
 use crate::page;
-use crate::section::{Block, Document, Forms, Voice, say, with_lead};
-use campaign::{Settings, TestTarget, span_of_run, worst};
+use crate::section::{Block, Document, Forms, Voice, text_block, with_lead};
+use campaign::{Settings, TestTarget, span_of_run, worst_case_traffic};
 use dialogue::governor::{Bounds, Spent};
 use std::net::IpAddr;
 use torture::case::Case;
@@ -27,22 +27,22 @@ pub struct DryRun<'a> {
 pub fn dry_run(plan: &DryRun<'_>) -> String {
     let mut document = Document::default();
     let what = format!("{} would be tested; nothing is sent.", plan.report.target);
-    document.add(Forms::TEXT, [say(Voice::Plain, what), Block::Gap]);
+    document.add(Forms::TEXT, [text_block(Voice::Plain, what), Block::Gap]);
     document.add(Forms::TEXT, target(plan));
-    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, "Limits:")]);
+    document.add(Forms::TEXT, [Block::Gap, text_block(Voice::Plain, "Limits:")]);
     let bound =
         |(name, value): (&str, String)| with_lead(&format!("  {name:<26} "), Voice::Plain, value);
     document.add(Forms::TEXT, torture::safety::bounds::rows(plan.bounds).into_iter().map(bound));
     let most = "At most, if every attempt fails:";
-    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, most), Block::Gap]);
+    document.add(Forms::TEXT, [Block::Gap, text_block(Voice::Plain, most), Block::Gap]);
     document.add(Forms::TEXT, amounts(plan));
-    document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, span(plan)), Block::Gap]);
+    document.add(Forms::TEXT, [Block::Gap, text_block(Voice::Plain, span(plan)), Block::Gap]);
     let (probes, gates) = (show::duration(plan.settings.baseline), plan.cases.len());
     let on_top = format!(
         "In addition, plain requests are sent: a few at the start, probes for {probes}, at least \
         {gates} between the cases, and one per minute during a case."
     );
-    document.add(Forms::TEXT, [say(Voice::Plain, on_top)]);
+    document.add(Forms::TEXT, [text_block(Voice::Plain, on_top)]);
     page::text::whole(&document)
 }
 
@@ -78,7 +78,7 @@ fn amounts(plan: &DryRun<'_>) -> Vec<Block> {
             lines.push(with_lead(&lead, Voice::Plain, why.as_str()));
             continue;
         }
-        let most = worst(case, plan.target, plan.settings, plan.bounds);
+        let most = worst_case_traffic(case, plan.target, plan.settings, plan.bounds);
         all = sum(all, most);
         lines.push(with_lead(&row(&case.id, most), Voice::Plain, case.title.as_str()));
     }

@@ -27,7 +27,7 @@ pub enum ProbeForm {
 /// # Errors
 /// Fails with the reason why it cannot be expressed, and which form to use instead.
 pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
-    if kept.script.spoken.is_http3() {
+    if kept.script.protocol.is_http3() {
         return Err(format!(
             "{} {}: it uses HTTP/3 over QUIC, which no shell tool can send; use loadstone \
             torture replay",

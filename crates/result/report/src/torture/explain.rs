@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::page;
-use crate::section::{Block, Document, Forms, Voice, aligned, say, with_lead};
+use crate::section::{Block, Document, Forms, Voice, aligned, text_block, with_lead};
 use crate::words::counted;
 use dialogue::packets::PacketStep;
 use torture::case::{Answers, Case, Exchange, Family, Need, PACKETS, Parameter, ScriptStep};
@@ -31,8 +31,8 @@ pub fn list(cases: &[Case]) -> String {
 /// Describes a case: what it sends, what it expects, and the reasons.
 pub fn explain(case: &Case) -> String {
     let mut document = Document::default();
-    document.add(Forms::TEXT, [say(Voice::Plain, format!("{} · {}", case.id, case.title))]);
-    document.add(Forms::TEXT, [aligned(2, 9, about(case))]);
+    document.add(Forms::TEXT, [text_block(Voice::Plain, format!("{} · {}", case.id, case.title))]);
+    document.add(Forms::TEXT, [aligned(2, 9, case_facts(case))]);
     for exchange in &case.exchanges {
         let steps =
             exchange.steps.iter().map(|step| with_lead("    ", Voice::Plain, step_text(step)));
@@ -53,12 +53,12 @@ pub fn severities() -> String {
     let most = severity::RECOMMENDED_MAX.id();
     document.add(
         Forms::TEXT,
-        [say(Voice::Plain, format!("{head}{most}, unless other clients are affected."))],
+        [text_block(Voice::Plain, format!("{head}{most}, unless other clients are affected."))],
     );
     for (at, row) in severity::TABLE.iter().enumerate() {
         let first = at == 0 || severity::TABLE[at - 1].effect != row.effect;
         if first {
-            document.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, row.effect.text())]);
+            document.add(Forms::TEXT, [Block::Gap, text_block(Voice::Plain, row.effect.text())]);
         }
         let lead = format!("  {:<8} ", row.rated.severity.id());
         let message = format!("{}: {}", row.sent.text(), row.rated.reason);
@@ -68,7 +68,7 @@ pub fn severities() -> String {
 }
 
 /// Returns the specification, the needs, and the parameters of a case.
-fn about(case: &Case) -> Vec<(String, String)> {
+fn case_facts(case: &Case) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut add = |label: &str, value: String| rows.push((label.to_owned(), value));
     add("level", format!("{}, {}", case.level.id(), case.reference));

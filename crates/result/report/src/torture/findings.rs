@@ -4,7 +4,7 @@
 use super::{badge, named, send, words};
 use crate::section::{
     Block, DataTable, Details, Document, Forms, Inline, Sentence, Voice, Words, aligned, placed,
-    say, with_lead,
+    text_block, with_lead,
 };
 use crate::words::{counted, printable};
 use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
@@ -104,6 +104,7 @@ fn names<'a>(exchanges: impl Iterator<Item = &'a ExchangeRecord>) -> String {
     if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
+/// Renders one finding.
 /// `shown`: blocks of earlier findings, with the ids of their cases.
 fn finding<'a>(
     record: &TortureRecord,
@@ -115,7 +116,7 @@ fn finding<'a>(
     let mut body = Document::default();
     body.add(Forms::TEXT, [Block::Gap, head_line(case, &severity, "")]);
     let rests_on = format!("{}, {}", case.level.id(), case.reference);
-    body.add(Forms::PAGE, [say(Voice::Soft, rests_on)]);
+    body.add(Forms::PAGE, [text_block(Voice::Soft, rests_on)]);
     body.add(Forms::TEXT | Forms::PAGE, [labelled(facts(record, case))]);
     if read.has(Forms::TEXT) && case.outcome.is_finding() {
         for alike in alike_exchanges(case) {
@@ -129,7 +130,8 @@ fn finding<'a>(
         body.add(Forms::PAGE, exchange(record, case, one, &[]));
     }
     let left_out = exchanges.len().saturating_sub(EXCHANGES_MAX) as u64;
-    let more = || say(Voice::Note, format!("{} more in the JSON.", counted(left_out, "exchange")));
+    let more =
+        || text_block(Voice::Note, format!("{} more in the JSON.", counted(left_out, "exchange")));
     body.add(Forms::PAGE, (left_out > 0).then(more));
     Details {
         id: case.id.clone(),
@@ -208,7 +210,7 @@ struct Alike<'a> {
     others: Vec<&'a ExchangeRecord>,
 }
 
-fn alike(a: &ExchangeRecord, b: &ExchangeRecord) -> bool {
+fn is_same_failure(a: &ExchangeRecord, b: &ExchangeRecord) -> bool {
     let key = |one: &ExchangeRecord| (one.outcome, one.tries == one.failed);
     key(a) == key(b) && a.seen == b.seen && a.expected == b.expected && a.why == b.why
 }
@@ -217,7 +219,7 @@ fn alike(a: &ExchangeRecord, b: &ExchangeRecord) -> bool {
 fn alike_exchanges(case: &CaseRecord) -> Vec<Alike<'_>> {
     let mut all: Vec<Alike<'_>> = Vec::new();
     for one in case.exchanges.iter().filter(|one| is_notable(one)) {
-        match all.iter_mut().find(|block| alike(block.example, one)) {
+        match all.iter_mut().find(|block| is_same_failure(block.example, one)) {
             Some(block) if one.sent.0.len() < block.example.sent.0.len() => {
                 block.others.insert(0, std::mem::replace(&mut block.example, one));
             }
@@ -239,8 +241,9 @@ fn repeated<'a>(
     // in other groups every case sends different bytes
     let random = case.group() == RANDOM;
     // without a response there is no evidence that two failures have the same cause
-    let is_alike =
-        |one: &Alike<'_>| !these.example.received.0.is_empty() && alike(one.example, these.example);
+    let is_alike = |one: &Alike<'_>| {
+        !these.example.received.0.is_empty() && is_same_failure(one.example, these.example)
+    };
     let before = shown.iter().find(|(_, one)| random && is_alike(one));
     if let Some((id, _)) = before {
         let count = counted(these.others.len() as u64 + 1, "exchange");
@@ -273,12 +276,12 @@ fn exchange(
         add("alike", text.into());
     }
     if !sent.is_empty() {
-        let line = send::shown(sent, SENT_MAX);
+        let line = send::escape_bytes(sent, SENT_MAX);
         add("sent", Words(vec![Inline::Bytes { line, lines: send::lines(sent, SHOWN_MAX) }]));
     }
     add("received", words::safe(&one.seen).into());
     responses(&one.received.0).into_iter().for_each(|(label, words)| add(&label, words));
-    let mut right = judge::in_words(&one.expected);
+    let mut right = judge::description(&one.expected);
     if case.group() == GRPC {
         right = right.replace("a plain GET", "a valid call");
     }
@@ -319,7 +322,7 @@ fn responses(received: &[u8]) -> Vec<(String, Words)> {
             0 => response,
             _ => response.split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default(),
         };
-        let line = send::shown(brief, RECEIVED_MAX);
+        let line = send::escape_bytes(brief, RECEIVED_MAX);
         (label, Words(vec![Inline::Bytes { line, lines: send::lines(response, SHOWN_MAX) }]))
     };
     let mut shown: Vec<(String, Words)> = all

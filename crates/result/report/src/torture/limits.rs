@@ -1,7 +1,9 @@
 //! Limits and timeouts, and the cost of keeping the server busy.
 
 use super::words;
-use crate::section::{Block, Column, DataTable, Document, Forms, Voice, heading, placed, say};
+use crate::section::{
+    Block, Column, DataTable, Document, Forms, Voice, heading, placed, text_block,
+};
 use record::torture::{CostRecord, TortureRecord};
 use units::show;
 
@@ -25,7 +27,7 @@ pub(super) fn limits(document: &mut Document, record: &TortureRecord) {
     document.add(forms, [placed("limits", "Limits and deadlines")]);
     document.add(forms | Forms::MARKDOWN, [Block::Table(table)]);
     let note = "The true value lies between the two numbers.";
-    document.add(Forms::PAGE, [say(Voice::Note, note)]);
+    document.add(Forms::PAGE, [text_block(Voice::Note, note)]);
 }
 
 /// Adds the cost of denial, one line per measured timeout.

@@ -6,7 +6,8 @@ use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Range, Tone, Values,
 };
 use crate::section::{
-    Block, Column, DataTable, Document, Forms, TableCell, Voice, Words, placed, say, with_lead,
+    Block, Column, DataTable, Document, Forms, TableCell, Voice, Words, placed, text_block,
+    with_lead,
 };
 use record::torture::{CaseRecord, ProbeRecord, TortureRecord};
 use torture::judge::TestOutcome;
@@ -34,7 +35,7 @@ pub(super) fn pressure(document: &mut Document, record: &TortureRecord) {
             case and during stress cases. Groups F and S have none: a plain request after each \
             of their cases tests whether the server still responds normally, and the case \
             reports any failure.";
-        document.add(Forms::PAGE, [chart.into(), say(Voice::Note, note), Block::HowToLook]);
+        document.add(Forms::PAGE, [chart.into(), text_block(Voice::Note, note), Block::HowToLook]);
     }
     if rows.is_empty() {
         return;
@@ -47,7 +48,7 @@ pub(super) fn pressure(document: &mut Document, record: &TortureRecord) {
         response, a well-formed refusal, or neither. Established: connections of the load, of \
         those wanted. Followed: rounds in which the load had an effect. Control: the result of \
         as many well-behaved connections. ~: fewer probes than a p99 needs.";
-    document.add(Forms::PAGE, [say(Voice::Note, note)]);
+    document.add(Forms::PAGE, [text_block(Voice::Note, note)]);
 }
 
 fn row(case: &CaseRecord) -> Option<Vec<TableCell>> {

@@ -60,7 +60,7 @@ mod tests {
         };
         let kept = Probe { kind: ProbeKind::Keep, seen: Seen::Shed, ..probe.clone() };
         assert_eq!(
-            probes_csv(&[&probe, &kept].map(ProbeRecord::of)),
+            probes_csv(&[&probe, &kept].map(ProbeRecord::new)),
             "due_s,kind,late_s,connected_s,first_byte_s,over_s,seen,said,ours,case\n\
              1.500000,new,0.000020,0.000080,,2.000000,lost,\"no response, in 2 s\",no,W-10\n\
              1.500000,keep,0.000020,0.000080,,2.000000,shed,\"no response, in 2 s\",no,W-10\n"

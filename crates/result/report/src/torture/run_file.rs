@@ -81,7 +81,7 @@ pub struct CaseOutcome {
 
 impl RunEnd {
     /// Returns the end of this run: `executions` conversations, failures in these folders.
-    pub fn of(record: &TortureRecord, executions: u64, failures: Vec<String>) -> RunEnd {
+    pub fn new(record: &TortureRecord, executions: u64, failures: Vec<String>) -> RunEnd {
         let outcome = |case: &CaseRecord| CaseOutcome {
             case: case.id.clone(),
             outcome: case.outcome.id(),
@@ -185,7 +185,7 @@ pub fn failure_text(kept: &Transcript, exchange: &ExchangeResult) -> String {
     page.wrapped("", &words::safe(&head));
     page.blank();
     page.wrapped("target    ", &words::safe(&kept.target));
-    page.wrapped("sent      ", &send::shown(&kept.bytes(), SHOWN_MAX));
+    page.wrapped("sent      ", &send::escape_bytes(&kept.bytes(), SHOWN_MAX));
     page.wrapped("received ", &words::safe(&kept.judgement.seen));
     page.wrapped("expected  ", &words::safe(&kept.judgement.expected));
     page.wrapped("why       ", &words::safe(&kept.judgement.why));

@@ -18,15 +18,15 @@ const LINE_AHEAD: usize = 64;
 const TIMES_MIN: usize = 4;
 
 /// Returns bytes with escapes, truncated in the middle.
-pub(crate) fn shown(bytes: &[u8], most: usize) -> String {
+pub(crate) fn escape_bytes(bytes: &[u8], most: usize) -> String {
     if let Some(pieces) = dialogue::http3::describe_pieces(bytes, |payload| plain(payload, most)) {
-        return cut(&pieces, most);
+        return truncate(&pieces, most);
     }
     plain(bytes, most)
 }
 
 /// Truncates a description of too many pieces of streams.
-fn cut(pieces: &str, most: usize) -> String {
+fn truncate(pieces: &str, most: usize) -> String {
     let end = pieces.char_indices().nth(2 * most).map(|(at, _)| at);
     end.map_or_else(|| pieces.to_owned(), |end| format!("{} ...", &pieces[..end]))
 }
@@ -63,10 +63,10 @@ fn status_line(bytes: &[u8]) -> bool {
         && status.get(3).is_none_or(|next| b" \r\n".contains(next)))
 }
 
-/// Like [`shown`], with an additional line feed after each sent line.
+/// Like [`escape_bytes`], with an additional line feed after each sent line.
 pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
     if let Some(pieces) = dialogue::http3::describe_pieces(bytes, |payload| plain(payload, most)) {
-        return cut(&pieces.replace(" | ", "\n"), most);
+        return truncate(&pieces.replace(" | ", "\n"), most);
     }
     let (start, left_out, end) = match bytes.len() <= most {
         true => (bytes, 0, &[][..]),
@@ -304,10 +304,10 @@ mod tests {
 
     #[test]
     fn long_bytes_are_cut_in_the_middle() {
-        assert_eq!(shown(b"abc\r\n\0", 10), r"abc\r\n\x00");
+        assert_eq!(escape_bytes(b"abc\r\n\0", 10), r"abc\r\n\x00");
         assert_eq!(lines(b"a\r\n\r\nb", 10), "a\\r\\n\n\\r\\n\nb");
         assert_eq!(lines(b"0123456789", 4), "01\n... 6 bytes ...\n89");
-        assert_eq!(shown(b"0123456789", 4), "01 ... 6 bytes ... 89");
+        assert_eq!(escape_bytes(b"0123456789", 4), "01 ... 6 bytes ... 89");
         // a linear congruential generator: no short period
         let next = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
         let states = std::iter::successors(Some(1_u32), next);

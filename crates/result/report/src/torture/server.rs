@@ -5,7 +5,9 @@ use super::words;
 use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
 };
-use crate::section::{Block, DataTable, Document, Forms, Voice, aligned, placed, say, with_lead};
+use crate::section::{
+    Block, DataTable, Document, Forms, Voice, aligned, placed, text_block, with_lead,
+};
 use crate::words::counted;
 use record::torture::{
     CaseRecord, DeathRecord, MomentRecord, ServerCaseRecord, ServerRecord, StateRecord,
@@ -33,7 +35,7 @@ pub(super) fn server(document: &mut Document, record: &TortureRecord) {
     document.add(forms, [Block::Table(DataTable::new(heads).with(rows(record, server)))]);
     let note = "Cases without changes have no row. CPU is the CPU time during the case; the last \
         row is the total of all cases.";
-    document.add(Forms::PAGE, [say(Voice::Note, note)]);
+    document.add(Forms::PAGE, [text_block(Voice::Note, note)]);
     let events = events(record);
     if !events.is_empty() {
         let rows = events.into_iter().map(|(case, text)| (format!("{case}  "), text));
@@ -60,7 +62,7 @@ fn changed(before: u64, after: u64, least: u64) -> bool {
     by >= least && by as f64 > before as f64 * CHANGED
 }
 
-fn deserves_row(before: &StateRecord, seen: &ServerCaseRecord) -> bool {
+fn needs_row(before: &StateRecord, seen: &ServerCaseRecord) -> bool {
     let after = &seen.after;
     seen.deaths.iter().any(DeathRecord::is_loss)
         || changed(before.descriptors, after.descriptors, DESCRIPTORS_CHANGED)
@@ -111,7 +113,7 @@ fn rows(record: &TortureRecord, server: &ServerRecord) -> Vec<Vec<String>> {
     let changed = observed(record).into_iter().filter_map(|(case, before, seen)| {
         let spent = seen.after.cpu_since(before);
         let row = || cells(format!("after {}", case.id), &seen.after, spent);
-        deserves_row(before, seen).then(row)
+        needs_row(before, seen).then(row)
     });
     rows.extend(changed.take(ROWS_MAX));
     let spent = server.after.cpu_since(&server.before);
@@ -126,7 +128,9 @@ fn events(record: &TortureRecord) -> Vec<(String, String)> {
         early.map(|text| ("before the cases".to_owned(), text)).collect();
     for (case, before, seen) in observed(record) {
         all.extend(grouped(&seen.deaths).into_iter().map(|text| (case.id.clone(), text)));
-        all.extend(left(case, before, &seen.after).map(|text| (case.id.clone(), text)));
+        all.extend(
+            unclosed_connections(case, before, &seen.after).map(|text| (case.id.clone(), text)),
+        );
     }
     all.extend(renewed(record).map(|text| ("workers".to_owned(), text)));
     all
@@ -154,7 +158,11 @@ fn grouped(deaths: &[DeathRecord]) -> Vec<String> {
 }
 
 /// Returns the number of connections closed by the clients but not by the server.
-fn left(case: &CaseRecord, before: &StateRecord, after: &StateRecord) -> Option<String> {
+fn unclosed_connections(
+    case: &CaseRecord,
+    before: &StateRecord,
+    after: &StateRecord,
+) -> Option<String> {
     let count = |state: &StateRecord| state.sockets.get("close-wait").copied().unwrap_or(0);
     let more = count(after).saturating_sub(count(before));
     (more >= DESCRIPTORS_CHANGED && case.skipped.is_none()).then(|| {

@@ -1,6 +1,6 @@
 //! Wording shared by the text and the page.
 
-use crate::section::{Block, Voice, say};
+use crate::section::{Block, Voice, text_block};
 pub(crate) use crate::words::safe;
 use crate::words::{capitalized, counted, figure, seconds};
 pub(crate) use record::torture::found;
@@ -145,10 +145,10 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
 }
 
 /// Returns why it ended early, one sentence each.
-pub(super) fn cut_short(ended_early: Option<&str>, interrupted: bool) -> Vec<Block> {
+pub(super) fn early_end_reasons(ended_early: Option<&str>, interrupted: bool) -> Vec<Block> {
     let early = ended_early.map(|why| format!("It ended early: {}.", safe(why)));
     let interrupted = interrupted.then(|| "Interrupted before the end.".to_owned());
-    early.into_iter().chain(interrupted).map(|text| say(Voice::Plain, text)).collect()
+    early.into_iter().chain(interrupted).map(|text| text_block(Voice::Plain, text)).collect()
 }
 
 /// Describes the responses to plain requests after a case.
@@ -346,7 +346,7 @@ pub(crate) fn shrunk(shrunk: &ShrunkRecord) -> String {
     let sides: String = shrunk.boundaries.iter().map(boundary).collect();
     format!(
         "{} ({} of {} bytes, in {} conversations{cut}{sides}; bucket {})",
-        super::send::shown(bytes, SHRUNK_MAX),
+        super::send::escape_bytes(bytes, SHRUNK_MAX),
         bytes.len(),
         shrunk.from_bytes,
         shrunk.executions,

@@ -248,7 +248,7 @@ impl BatchRing {
                 more: cqueue::more(entry.flags()),
             };
             if let Some(id) = done.buffer {
-                self.buffers.back(id);
+                self.buffers.mark_returned(id);
             }
             self.open -= u64::from(entry.user_data() & STAYS != 0 && !done.more);
             settle(done);

@@ -122,9 +122,9 @@ impl BufferRing {
     }
 
     /// Records that the kernel has returned a buffer.
-    pub(crate) fn back(&mut self, id: u16) {
+    pub(crate) fn mark_returned(&mut self, id: u16) {
         let posted = &mut self.posted[usize::from(id)];
-        assert!(*posted, "the kernel gives back what it was given");
+        assert!(*posted, "the kernel returns only buffers of this ring");
         *posted = false;
     }
 

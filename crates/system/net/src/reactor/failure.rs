@@ -4,7 +4,7 @@ use conduit::IoError;
 use rustix::io::Errno;
 use sample::FailureClass;
 
-pub(crate) fn of(errno: Errno) -> IoError {
+pub(crate) fn io_error(errno: Errno) -> IoError {
     IoError::Failed(class(errno))
 }
 

@@ -104,7 +104,7 @@ impl Reactor {
     #[cold]
     fn fail(&mut self, slot: Slot, errno: Errno) -> IoError {
         self.failed = Some((slot, errno));
-        failure::of(errno)
+        failure::io_error(errno)
     }
 
     /// Like [`Reactor::fail`], for a read or a write.
@@ -346,14 +346,14 @@ impl Io for Reactor {
         }
     }
 
-    fn shut(&mut self, slot: Slot) {
+    fn shutdown_write(&mut self, slot: Slot) {
         if let Some(fd) = &self.sockets[slot as usize].fd {
             // a broken connection reports that at the next read
             rustix::net::shutdown(fd, rustix::net::Shutdown::Write).ok();
         }
     }
 
-    fn urgent(&mut self, slot: Slot, byte: u8) {
+    fn send_urgent(&mut self, slot: Slot, byte: u8) {
         if let Some(fd) = &self.sockets[slot as usize].fd {
             // a broken connection reports that at the next read
             rustix::net::send(fd, &[byte], rustix::net::SendFlags::OOB).ok();
@@ -365,7 +365,7 @@ impl Io for Reactor {
         raw::tcp_info(fd.as_fd())
     }
 
-    fn why(&mut self, slot: Slot) -> Option<String> {
+    fn failure_text(&mut self, slot: Slot) -> Option<String> {
         let (_, errno) = self.failed.filter(|(failed, _)| *failed == slot)?;
         Some(std::io::Error::from(errno).to_string())
     }

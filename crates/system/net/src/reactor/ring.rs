@@ -271,7 +271,7 @@ impl RingReactor {
         }
     }
 
-    fn want(&mut self, kind: Kind, slot: Slot) {
+    fn queue_request(&mut self, kind: Kind, slot: Slot) {
         self.wanted.push(self.sockets[slot as usize].tag(kind, slot));
     }
 
@@ -294,7 +294,7 @@ impl RingReactor {
                     self.pieces.append(socket, id, result as u16);
                     self.notify(tag.slot, Ready { readable: true, ..quiet(tag.slot) });
                     if !more {
-                        self.want(Kind::Receive, tag.slot);
+                        self.queue_request(Kind::Receive, tag.slot);
                     }
                 } else {
                     self.receive_ended(tag.slot, result);
@@ -345,7 +345,7 @@ impl RingReactor {
             // no buffer was left, or it was interrupted
             Some(Errno::NOBUFS | Errno::INTR | Errno::AGAIN) => {
                 if !socket.receiving {
-                    self.want(Kind::Receive, slot);
+                    self.queue_request(Kind::Receive, slot);
                 }
                 return;
             }
@@ -363,14 +363,14 @@ impl RingReactor {
         match errno_of(result) {
             None | Some(Errno::AGAIN | Errno::INTR) => {}
             Some(errno) => {
-                let error = failure::of(connect::reason(fd.as_fd(), errno));
+                let error = failure::io_error(connect::reason(fd.as_fd(), errno));
                 return self.break_off(slot, error);
             }
         }
         let sent = result.max(0) as usize;
         let (start, length) = (socket.start as usize, socket.length as usize);
         socket.unsent.extend_from_slice(self.kernel.unsent(start + sent, length - sent));
-        self.want(Kind::Writable, slot);
+        self.queue_request(Kind::Writable, slot);
     }
 
     fn break_off(&mut self, slot: Slot, error: IoError) {
@@ -386,15 +386,15 @@ impl RingReactor {
         while let Some(fd) = socket.fd.as_ref().filter(|_| !socket.unsent.is_empty()) {
             match send_now(fd, &socket.unsent) {
                 Ok(count) => drop(socket.unsent.drain(..count)),
-                Err(Errno::AGAIN) => return self.want(Kind::Writable, slot),
+                Err(Errno::AGAIN) => return self.queue_request(Kind::Writable, slot),
                 Err(errno) => {
-                    let error = failure::of(connect::reason(fd.as_fd(), errno));
+                    let error = failure::io_error(connect::reason(fd.as_fd(), errno));
                     return self.break_off(slot, error);
                 }
             }
         }
         if std::mem::take(&mut socket.shuts) {
-            self.shut(slot);
+            self.shutdown_write(slot);
         }
         if std::mem::take(&mut self.sockets[slot as usize].wants_to_write) {
             self.notify(slot, Ready { writable: true, ..quiet(slot) });
@@ -431,17 +431,17 @@ impl RingReactor {
             Ok(count) => {
                 if socket.stage == ConnectStage::Pending {
                     socket.stage = ConnectStage::Open;
-                    self.want(Kind::Receive, slot);
+                    self.queue_request(Kind::Receive, slot);
                 }
                 Ok(count)
             }
             Err(Errno::NOTCONN) if socket.waits => Err(IoError::WouldBlock),
             Err(Errno::AGAIN | Errno::NOTCONN) => {
                 socket.wants_to_write = true;
-                self.want(Kind::Writable, slot);
+                self.queue_request(Kind::Writable, slot);
                 Err(IoError::WouldBlock)
             }
-            Err(errno) => Err(failure::of(connect::reason(fd.as_fd(), errno))),
+            Err(errno) => Err(failure::io_error(connect::reason(fd.as_fd(), errno))),
         }
     }
 
@@ -457,7 +457,7 @@ impl RingReactor {
             self.sockets[slot as usize].waits = false;
             match connected {
                 Ok(()) => self.notify(slot, Ready { writable: true, ..quiet(slot) }),
-                Err(errno) => self.break_off(slot, failure::of(errno)),
+                Err(errno) => self.break_off(slot, failure::io_error(errno)),
             }
         }
     }
@@ -506,7 +506,7 @@ impl RingReactor {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
                 Err(errno) => {
-                    let error = failure::of(connect::reason(fd.as_fd(), errno));
+                    let error = failure::io_error(connect::reason(fd.as_fd(), errno));
                     if let IoError::Failed(class) = error {
                         socket.broken = socket.broken.or(Some(class));
                     }
@@ -578,7 +578,7 @@ impl Io for RingReactor {
         }
         let line = self.room.line(peer);
         let started = connect::start(peer, options, self.room.is_waited_for(line));
-        let (fd, waits) = started.map_err(failure::of)?;
+        let (fd, waits) = started.map_err(failure::io_error)?;
         let socket = &mut self.sockets[index];
         socket.renew(fd);
         (socket.line, socket.waits) = (line, waits);
@@ -671,7 +671,7 @@ impl Io for RingReactor {
         self.withdraw_events(slot);
     }
 
-    fn shut(&mut self, slot: Slot) {
+    fn shutdown_write(&mut self, slot: Slot) {
         let socket = &self.sockets[slot as usize];
         if socket.batch == self.batch {
             self.exchange(Await::No);
@@ -685,7 +685,7 @@ impl Io for RingReactor {
         }
     }
 
-    fn urgent(&mut self, slot: Slot, byte: u8) {
+    fn send_urgent(&mut self, slot: Slot, byte: u8) {
         self.exchange(Await::No);
         if let Some(fd) = &self.sockets[slot as usize].fd {
             // a broken connection reports that at the next read

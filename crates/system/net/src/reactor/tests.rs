@@ -119,15 +119,15 @@ fn a_failure_has_the_words_of_the_system() {
     let options = OpenOptions::default();
     let other = IoError::Failed(FailureClass::OtherIo);
     assert_eq!(reactor.open(1, &nowhere, &options), Err(other));
-    assert_eq!(reactor.why(1).as_deref(), Some("No such file or directory (os error 2)"));
-    assert_eq!(reactor.why(0), None);
+    assert_eq!(reactor.failure_text(1).as_deref(), Some("No such file or directory (os error 2)"));
+    assert_eq!(reactor.failure_text(0), None);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = Peer::Tcp(listener.local_addr().unwrap());
     drop(listener);
     reactor.open(2, &nobody, &options).unwrap();
     let refused = Err(IoError::Failed(FailureClass::Refused));
     assert_eq!(write_all(&mut reactor, 2, b"ping"), refused);
-    assert_eq!(reactor.why(2).as_deref(), Some("Connection refused (os error 111)"));
+    assert_eq!(reactor.failure_text(2).as_deref(), Some("Connection refused (os error 111)"));
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn a_vanished_server_refuses_waiting_connects() {
         let refused = IoError::Failed(FailureClass::Refused);
         assert_eq!(write_all(io.as_mut(), 0, b"ping"), Err(refused));
         if number == 0 {
-            assert_eq!(io.why(0).as_deref(), Some("Connection refused (os error 111)"));
+            assert_eq!(io.failure_text(0).as_deref(), Some("Connection refused (os error 111)"));
         }
         assert_eq!(io.read(0, &mut [0; 8]), Err(refused));
         std::fs::remove_file(&path).unwrap();

@@ -88,7 +88,7 @@ struct UserConfigs {
 }
 
 impl UserConfigs {
-    fn of(&mut self, user: u64, config: &ClientConfig) -> Arc<ClientConfig> {
+    fn for_user(&mut self, user: u64, config: &ClientConfig) -> Arc<ClientConfig> {
         if let Some(known) = self.known.get(&user) {
             return known.clone();
         }
@@ -106,7 +106,7 @@ impl UserConfigs {
 
 impl Factory {
     fn config_of(&mut self, user: u64) -> Arc<ClientConfig> {
-        if self.resumption { self.users.of(user, &self.config) } else { self.config.clone() }
+        if self.resumption { self.users.for_user(user, &self.config) } else { self.config.clone() }
     }
 
     /// Returns handshakes like [`Factory::quic`], for a user with its own tickets.

@@ -114,7 +114,7 @@ impl OpenSession {
         let secrets = connection
             .dangerous_extract_secrets()
             .map_err(|error| tls_error(format!("its keys cannot be exported: {error}")))?;
-        let (ours, theirs) = (Half::of(secrets.tx)?, Half::of(secrets.rx)?);
+        let (ours, theirs) = (Half::new(secrets.tx)?, Half::new(secrets.rx)?);
         let finished = ours.finished_in(&self.sent)?;
         self.sent = Vec::new();
         self.state = OpenState::Open(Box::new(Records { ours, theirs, finished }));
@@ -223,7 +223,7 @@ struct Half {
 }
 
 impl Half {
-    fn of((next, secrets): (u64, ConnectionTrafficSecrets)) -> Result<Half, TlsError> {
+    fn new((next, secrets): (u64, ConnectionTrafficSecrets)) -> Result<Half, TlsError> {
         type Found<'a> = (&'static Algorithm, &'a [u8], &'a [u8]);
         let (algorithm, key, iv): Found<'_> = match &secrets {
             ConnectionTrafficSecrets::Aes128Gcm { key, iv } => {

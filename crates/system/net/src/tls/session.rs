@@ -44,7 +44,7 @@ impl ClientSession {
             let state = self.connection.process_new_packets();
             self.settle_early();
             // complete data before a broken record belongs to the application
-            self.hand_over(plaintext);
+            self.drain_plaintext(plaintext);
             match state {
                 Ok(state) => self.closed = state.peer_has_closed(),
                 Err(error) => return Err(self.explain(&error)),
@@ -55,7 +55,7 @@ impl ClientSession {
 
     /// Appends everything decrypted so far to `plaintext`. `closed` reports an empty or ended
     /// reader.
-    fn hand_over(&mut self, plaintext: &mut Vec<u8>) {
+    fn drain_plaintext(&mut self, plaintext: &mut Vec<u8>) {
         let mut reader = self.connection.reader();
         while let Ok(chunk) = reader.fill_buf() {
             let count = chunk.len();

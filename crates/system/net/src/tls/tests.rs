@@ -110,10 +110,10 @@ struct Wire {
 
 impl Wire {
     fn new(factory: &mut Factory, name: &str, config: &Arc<ServerConfig>) -> Wire {
-        Wire::of(factory.session(name).unwrap(), config)
+        Wire::from_client(factory.session(name).unwrap(), config)
     }
 
-    fn of(client: Box<dyn TlsSession>, config: &Arc<ServerConfig>) -> Wire {
+    fn from_client(client: Box<dyn TlsSession>, config: &Arc<ServerConfig>) -> Wire {
         Wire {
             client,
             server: ServerConnection::new(config.clone()).unwrap(),
@@ -155,7 +155,7 @@ fn visit(factory: &mut Factory, config: &Arc<ServerConfig>) -> TlsFacts {
 }
 
 fn visit_by(client: Box<dyn TlsSession>, config: &Arc<ServerConfig>) -> TlsFacts {
-    let mut wire = Wire::of(client, config);
+    let mut wire = Wire::from_client(client, config);
     assert!(wire.client.handshaking() && wire.client.facts().is_none());
     wire.client.send(b"GET / HTTP/1.1\r\n\r\n");
     wire.settle().unwrap();

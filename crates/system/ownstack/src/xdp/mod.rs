@@ -301,13 +301,13 @@ impl XdpLink {
     /// Fails if the server is this host, or the next hop to it does not reply.
     pub(crate) fn reach(&mut self, server: IpAddr) -> Result<(), XdpTrouble> {
         let hop = self.next_hop_to(server)?;
-        self.neighbors.learn_way(monotonic(), server, Some(hop));
+        self.neighbors.record_route(monotonic(), server, Some(hop));
         let end = monotonic() + ANSWER_SPAN;
         loop {
             let now = monotonic();
-            match self.neighbors.onward(now, server) {
+            match self.neighbors.route_to(now, server) {
                 Onward::To(..) => return Ok(()),
-                Onward::Ask(question) => self.ask(question),
+                Onward::Ask(question) => self.send_question(question),
                 Onward::Wait | Onward::Unknown | Onward::Nowhere => {}
             }
             if now >= end {
@@ -323,7 +323,7 @@ impl XdpLink {
         }
     }
 
-    fn ask(&mut self, question: Question) {
+    fn send_question(&mut self, question: Question) {
         if let Some(question) = self.side.question(question) {
             self.queues[self.out].put(&question, &[]);
         }
@@ -339,24 +339,24 @@ impl XdpLink {
 
     fn put(&mut self, now: Nanos, packet: &[u8]) {
         let Some(to) = destination(packet) else { return };
-        let mut onward = self.neighbors.onward(now, to);
+        let mut onward = self.neighbors.route_to(now, to);
         if onward == Onward::Unknown {
             // a server that was unknown at the start of the run
             let hop = self.next_hop_to(to).ok();
-            self.neighbors.learn_way(now, to, hop);
-            onward = self.neighbors.onward(now, to);
+            self.neighbors.record_route(now, to, hop);
+            onward = self.neighbors.route_to(now, to);
         }
         match onward {
             Onward::To(mac, question) => {
                 self.queues[self.out].put(&self.side.head(mac), packet);
-                question.into_iter().for_each(|question| self.ask(question));
+                question.into_iter().for_each(|question| self.send_question(question));
             }
             Onward::Ask(question) => {
                 let held = self.held.len();
                 // those of the last request, which got no reply
                 self.held.retain(|(other, _)| *other != to);
                 self.refused += (held - self.held.len()) as u64;
-                self.ask(question);
+                self.send_question(question);
                 self.hold(to, packet);
             }
             Onward::Wait => self.hold(to, packet),

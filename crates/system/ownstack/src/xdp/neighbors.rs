@@ -70,7 +70,7 @@ pub(crate) struct Neighbors {
 impl Neighbors {
     /// Records that packets to `destination` go through `hop`, or that it is unreachable as of
     /// `now`.
-    pub(crate) fn learn_way(&mut self, now: Nanos, destination: IpAddr, hop: Option<IpAddr>) {
+    pub(crate) fn record_route(&mut self, now: Nanos, destination: IpAddr, hop: Option<IpAddr>) {
         if self.has_room(now) {
             self.ways.insert(destination, hop.map_or(HopState::NoneSince(now), HopState::By));
         }
@@ -87,7 +87,7 @@ impl Neighbors {
     }
 
     /// Returns how to send packets to `destination`. A request is returned once per [`ASK_AGAIN`].
-    pub(crate) fn onward(&mut self, now: Nanos, destination: IpAddr) -> Onward {
+    pub(crate) fn route_to(&mut self, now: Nanos, destination: IpAddr) -> Onward {
         if let Some((address, mac, until)) = self.last
             && address == destination
             && now < until
@@ -156,7 +156,7 @@ mod tests {
     fn requests(we: &mut Neighbors, instants: &[u64]) -> String {
         let mut text = String::new();
         for instant in instants {
-            let way = match we.onward(Nanos::from_millis(*instant), SERVER) {
+            let way = match we.route_to(Nanos::from_millis(*instant), SERVER) {
                 Onward::To(mac, None) => format!("to {mac}"),
                 Onward::To(mac, Some(Question { hop, at: Some(at) })) => {
                     format!("to {mac}, and {at} is asked for {hop}")
@@ -176,7 +176,7 @@ mod tests {
     fn a_hop_is_requested_once_a_second_until_it_replies() {
         let mut we = Neighbors::default();
         assert_eq!(requests(&mut we, &[0]), "0: Unknown\n");
-        we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
+        we.record_route(Nanos::ZERO, SERVER, Some(GATEWAY));
         assert_eq!(
             requests(&mut we, &[0, 10, 999, 1_000, 1_500]),
             "0: all are asked for 192.0.2.1\n10: Wait\n999: Wait\n\
@@ -189,8 +189,8 @@ mod tests {
     #[test]
     fn old_entries_are_verified_and_moves_followed() {
         let mut we = Neighbors::default();
-        we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
-        we.onward(Nanos::ZERO, SERVER);
+        we.record_route(Nanos::ZERO, SERVER, Some(GATEWAY));
+        we.route_to(Nanos::ZERO, SERVER);
         we.update(Nanos::ZERO, GATEWAY, THERE);
         assert_eq!(
             requests(&mut we, &[0, 4_999, 5_000, 5_001, 6_000, 6_999, 7_000]),
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_destination_without_a_way_is_remembered_for_a_second() {
         let mut we = Neighbors::default();
-        we.learn_way(Nanos::from_millis(100), SERVER, None);
+        we.record_route(Nanos::from_millis(100), SERVER, None);
         assert_eq!(
             requests(&mut we, &[100, 1_099, 1_100]),
             "100: Nowhere\n1099: Nowhere\n1100: Unknown\n"
@@ -227,14 +227,14 @@ mod tests {
         let address = |number: u32| IpAddr::V4(Ipv4Addr::from_bits(number));
         for number in 0..100_000 {
             assert!(!we.update(Nanos::ZERO, address(number + 0x0b00_0000), THERE));
-            we.learn_way(Nanos::ZERO, address(number), (number % 2 == 0).then_some(GATEWAY));
+            we.record_route(Nanos::ZERO, address(number), (number % 2 == 0).then_some(GATEWAY));
         }
         assert_eq!((we.hops.len(), we.ways.len()), (0, REMEMBERED_MAX));
         let (later, new) = (Nanos::from_secs(2), address(200_000));
-        assert_eq!(we.onward(Nanos::from_millis(900), new), Onward::Nowhere);
+        assert_eq!(we.route_to(Nanos::from_millis(900), new), Onward::Nowhere);
         // unreachable ones make room
-        assert_eq!(we.onward(later, new), Onward::Unknown);
-        we.learn_way(later, new, Some(GATEWAY));
+        assert_eq!(we.route_to(later, new), Onward::Unknown);
+        we.record_route(later, new, Some(GATEWAY));
         assert_eq!(we.ways.len(), REMEMBERED_MAX / 2 + 1);
     }
 }

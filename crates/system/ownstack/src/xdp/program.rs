@@ -127,7 +127,7 @@ impl Assembly {
     }
 
     /// Jumps unless the bytes at this place equal this number in network byte order.
-    fn unless(&mut self, load: u8, at: i16, number: i32, label: Label) {
+    fn jump_unless(&mut self, load: u8, at: i16, number: i32, label: Label) {
         self.put(load, 5, 2, at, 0);
         self.jump(JUMP_UNLESS_EQUAL_32, 5, number, label);
     }
@@ -208,14 +208,14 @@ fn ipv6(all: &mut Assembly, first: [u8; 16], count: u32) {
     let words = [a, b, c];
     let same = |all: &mut Assembly, at: i16, label| {
         for (at, word) in (at..).step_by(4).zip(&words) {
-            all.unless(LOAD_32, at, i32::from_ne_bytes(*word), label);
+            all.jump_unless(LOAD_32, at, i32::from_ne_bytes(*word), label);
         }
         all.put(LOAD_32, 5, 2, at + 12, 0);
         all.distance(u32::from_be_bytes(last));
     };
     // 14 bytes of Ethernet, 40 of IPv6
     all.need(54);
-    all.unless(LOAD_16, 12, kind(IPV6), Label::Out);
+    all.jump_unless(LOAD_16, 12, kind(IPV6), Label::Out);
     // the destination
     same(all, 38, Label::Discovery);
     all.jump(JUMP_IF_BELOW_32, 5, count as i32, Label::Ours);
@@ -223,8 +223,8 @@ fn ipv6(all: &mut Assembly, first: [u8; 16], count: u32) {
     // one
     all.here(Label::Discovery);
     all.need(78);
-    all.unless(LOAD_8, 20, ICMPV6, Label::Out);
-    all.unless(LOAD_8, 21, ON_LINK_HOPS, Label::Out);
+    all.jump_unless(LOAD_8, 20, ICMPV6, Label::Out);
+    all.jump_unless(LOAD_8, 21, ON_LINK_HOPS, Label::Out);
     all.put(LOAD_8, 5, 2, 54, 0);
     all.jump(JUMP_IF_EQUAL, 5, SOLICITATION, Label::Sender);
     all.jump(JUMP_UNLESS_EQUAL_32, 5, ADVERTISEMENT, Label::Out);

@@ -143,7 +143,7 @@ impl XdpQueue {
         bind(&socket, &address).map_err(QueueTrouble::Bind)?;
         let pool = Mutex::new(FramePool { fill, done, free });
         let memory = Arc::new(QueueMemory { frames, pool });
-        Ok(XdpQueue::of(socket, (came, going), memory, place.in_parts))
+        Ok(XdpQueue::new(socket, (came, going), memory, place.in_parts))
     }
 
     /// Returns another socket of the same queue, with the same memory, for another thread.
@@ -157,10 +157,10 @@ impl XdpQueue {
             shared_umem_fd: self.socket.as_fd(),
         };
         bind(&socket, &address).map_err(QueueTrouble::Bind)?;
-        Ok(XdpQueue::of(socket, rings, self.memory.clone(), place.in_parts))
+        Ok(XdpQueue::new(socket, rings, self.memory.clone(), place.in_parts))
     }
 
-    fn of(
+    fn new(
         socket: OwnedFd,
         (came, going): (Consumer<XdpDesc>, Producer<XdpDesc>),
         memory: Arc<QueueMemory>,
@@ -179,7 +179,7 @@ impl XdpQueue {
             && let Some(row) = self.came.take()
         {
             let more = row.options.contains(XdpDescOptions::XDP_PKT_CONTD);
-            let Some(frame) = self.memory.frames.back(row.addr) else { continue };
+            let Some(frame) = self.memory.frames.reclaim_frame(row.addr) else { continue };
             let offset = row.addr as usize % FRAME;
             let bytes = self.memory.frames.bytes(&frame, offset, row.len as usize);
             if more || !self.parts.is_empty() {
@@ -212,7 +212,7 @@ impl XdpQueue {
         let kept = kept(Arc::strong_count(&self.memory));
         let mut pool = self.memory.pool();
         while let Some(place) = pool.done.take() {
-            self.free.extend(self.memory.frames.back(place));
+            self.free.extend(self.memory.frames.reclaim_frame(place));
         }
         pool.done.release();
         let short = least.saturating_sub(self.free.len());
@@ -328,7 +328,7 @@ fn new_socket() -> Result<OwnedFd, QueueTrouble> {
 }
 
 fn mapped(socket: &OwnedFd, offset: u64, length: usize) -> io::Result<Arc<Mapping>> {
-    Mapping::of(socket.as_fd(), offset, length).map(Arc::new)
+    Mapping::new(socket.as_fd(), offset, length).map(Arc::new)
 }
 
 /// Creates the frame rings, each with room for all frames: fill ring and completion ring.

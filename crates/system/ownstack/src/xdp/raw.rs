@@ -33,7 +33,7 @@ impl Mapping {
     }
 
     /// Returns a ring of a socket.
-    pub(crate) fn of(socket: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<Mapping> {
+    pub(crate) fn new(socket: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<Mapping> {
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         Mapping::map(length, flags, socket.as_raw_fd(), offset as libc::off_t)
     }
@@ -262,7 +262,7 @@ impl Frames {
 
     /// Takes back the frame that contains this address. `None` if the kernel does not own that
     /// frame: its value is not trusted.
-    pub(crate) fn back(&self, place: u64) -> Option<PacketFrame> {
+    pub(crate) fn reclaim_frame(&self, place: u64) -> Option<PacketFrame> {
         let number = usize::try_from(place).ok()? / FRAME;
         let lent = self.lent.get(number)?.swap(false, Ordering::Acquire);
         lent.then_some(PacketFrame { number: number as u32, memory: self.memory })
@@ -512,7 +512,7 @@ pub(crate) mod tests {
         assert_eq!(frames.bytes(&last, 4_090, 100).len(), 6);
         assert_eq!(frames.bytes(&last, 9_000, 100).len(), 0);
         assert_eq!(frames.give_to_kernel(last), 8_192);
-        let back = |place| frames.back(place).map(|frame| frame.number);
+        let back = |place| frames.reclaim_frame(place).map(|frame| frame.number);
         assert_eq!(back(3 * 4_096), None, "no such frame");
         assert_eq!(back(u64::MAX), None);
         assert_eq!(back(4_096), None, "it was not lent");

@@ -46,7 +46,7 @@ pub(crate) fn packets(data: &[u8]) {
             1 => now += Nanos::from_millis(u64::from(*length) * 10),
             2 => drop(stack.write(now, 0, piece)),
             3 => drop(stack.read(now, 0, &mut [0; 500])),
-            4 => stack.shut(now, 0),
+            4 => stack.shutdown_write(now, 0),
             kind => {
                 // a segment that nearly fits
                 let flags = if kind == 5 { flag::SYN | flag::ACK } else { *what };

@@ -471,7 +471,7 @@ fn a_loss_with_a_congestion_mark_is_repaired_at_once() {
     assert_eq!((counts.recoveries, counts.timeouts), (1, 0));
 }
 
-/// The mark has halved the window of 20: after the following loss half as many are sent as arrive.
+/// The mark has halved the window of 20. After the next loss half as many are sent as arrive.
 #[test]
 fn a_loss_after_a_congestion_mark_halves_the_flight() {
     let mut stage = marked();

@@ -703,7 +703,7 @@ fn a_repeated_syn_requests_no_ecn() {
 #[test]
 fn urgent_bytes_are_marked() {
     let mut stage = Stage::established();
-    stage.stack.urgent(stage.now, 0, b'!');
+    stage.stack.send_urgent(stage.now, 0, b'!');
     let (_, head, length) = stage.sent_heads()[0];
     assert_eq!((head.has(flag::URG), head.urgent, length), (true, 1, 1));
 }

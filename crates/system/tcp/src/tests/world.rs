@@ -243,7 +243,7 @@ fn transfer(seed: u64, bad: Bad, settings: TcpSettings, up: usize, down: usize) 
             let chunk: Vec<u8> = (sent..up.min(sent + 4_000)).map(byte).collect();
             sent += world.client.write(now, 0, &chunk).unwrap_or(0);
         } else if !shut && world.client.write(now, 0, b"") == Ok(0) {
-            world.client.shut(now, 0);
+            world.client.shutdown_write(now, 0);
             shut = true;
         }
         // the reader is slow at times
@@ -268,7 +268,7 @@ fn transfer(seed: u64, bad: Bad, settings: TcpSettings, up: usize, down: usize) 
                 let chunk: Vec<u8> = (host_sent..down.min(host_sent + 9_000)).map(byte).collect();
                 host_sent += connection.write(&chunk, c).unwrap_or(0);
             } else if !host_shut {
-                connection.shut(c);
+                connection.shutdown_write(c);
                 host_shut = true;
             }
             let count = connection.read(&mut buffer, c).unwrap_or(0);
@@ -366,7 +366,7 @@ fn random_segments_do_no_harm() {
             match round % 50 {
                 3 => drop(world.client.write(world.now, 0, &[3; 2_000])),
                 7 => drop(world.client.read(world.now, 0, &mut [0; 900])),
-                30 if seed % 3 == 0 => world.client.shut(world.now, 0),
+                30 if seed % 3 == 0 => world.client.shutdown_write(world.now, 0),
                 _ => {}
             }
             world.now += Nanos::from_millis(draw.below(300));

@@ -86,7 +86,7 @@ fn webmark_delays_uploads_and_loses_both_ways() {
 
 #[test]
 fn a_lossy_path_extends_the_connect_timeout() {
-    let millis = |text: &str| read(text).patience().0 / 1_000_000;
+    let millis = |text: &str| read(text).setup_allowance().0 / 1_000_000;
     assert_eq!(millis("rtt=200ms"), 400);
     assert_eq!(millis("rtt=200ms, up-loss=2%"), 16_000);
     assert_eq!(millis("rtt=200ms, outage=25s:2s"), 8_400);

@@ -42,7 +42,7 @@ impl Table<'_> {
 pub(super) fn results(options: &Options, results: &Results<'_>) -> String {
     let out = format!("\n\n<table {}>\n", options.table);
     let mut table = Table { out, row: &options.row, cell: &options.cell };
-    about(&mut table, options, results);
+    add_summary(&mut table, options, results);
     requests(&mut table, options, results);
     if results.done() > 0 {
         connection_times(&mut table, results);
@@ -51,7 +51,7 @@ pub(super) fn results(options: &Options, results: &Results<'_>) -> String {
     table.out
 }
 
-fn about(table: &mut Table<'_>, options: &Options, results: &Results<'_>) {
+fn add_summary(table: &mut Table<'_>, options: &Options, results: &Results<'_>) {
     table.line("Server Software", &results.tally.server);
     table.line("Server Hostname", &options.address.host);
     table.line("Server Port", options.address.port);

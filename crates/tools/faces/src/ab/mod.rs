@@ -66,7 +66,7 @@ impl Ab {
 }
 
 impl Face for Ab {
-    fn dated(&mut self, date: &Date) {
+    fn set_date(&mut self, date: &Date) {
         let limit = self.options.time_limit;
         self.tally.limit = (limit != 0).then(|| date.at + setup::seconds(limit));
     }

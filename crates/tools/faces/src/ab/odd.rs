@@ -19,7 +19,7 @@ pub(super) struct OddResponse {
 
 impl OddResponse {
     /// Returns `None` for a complete response, or without a response.
-    pub(super) fn of(call: &CallRecord) -> Option<OddResponse> {
+    pub(super) fn new(call: &CallRecord) -> Option<OddResponse> {
         let sample = &call.sample;
         if sample.status != 0 || call.response.is_empty() {
             return None;

@@ -55,7 +55,7 @@ impl<'a> Results<'a> {
         let columns: [fn(&TimedRequest) -> i64; 4] =
             [|e| e.connect, |e| e.total - e.connect, |e| e.wait, |e| e.total];
         let rows = |strict| {
-            columns.map(|column| TimesRow::of(sorted.iter().map(column).collect(), strict))
+            columns.map(|column| TimesRow::new(sorted.iter().map(column).collect(), strict))
         };
         let [connect, processing, waiting, total] = rows(strict);
         let medians = |rows: [TimesRow; 4]| rows.map(|row| super::times::round_ms(row.median));
@@ -116,8 +116,8 @@ impl<'a> Results<'a> {
         }
         if self.failed_on {
             notes.push(
-                "a failed connection counts once, as Connect where none stood and as Receive where \
-                 one was lost; ab counts a refused one as Receive, and some of them again as \
+                "a failed connection counts once: as Connect if it was not established, as Receive \
+                 if it was lost; ab counts a refused one as Receive, and some of them again as \
                  Exceptions"
                     .to_owned(),
             );

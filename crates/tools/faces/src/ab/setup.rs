@@ -136,7 +136,7 @@ pub(super) fn head(options: &Options) -> String {
         ("User-Agent:", USER_AGENT.to_owned()),
         ("Accept:", "*/*".to_owned()),
     ] {
-        if given(options, name).is_none() {
+        if given_header(options, name).is_none() {
             line(&format!("{name} {value}"));
         }
     }
@@ -145,7 +145,7 @@ pub(super) fn head(options: &Options) -> String {
 }
 
 /// Returns the value of a header line that the user gave; the last one of several.
-fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
+fn given_header<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
     let named = |line: &&'a String| {
         line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
     };
@@ -154,7 +154,7 @@ fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
 
 /// Returns the name for SNI: never an address.
 pub(super) fn server_name(options: &Options) -> Option<&str> {
-    let name = given(options, "Host:").unwrap_or(&options.address.host);
+    let name = given_header(options, "Host:").unwrap_or(&options.address.host);
     let literal = name.parse::<std::net::IpAddr>().is_ok();
     (options.address.secure && options.sni && !literal && !name.is_empty()).then_some(name)
 }
@@ -203,7 +203,7 @@ fn tls(options: &Options) -> Result<TlsPlan, Ending> {
         return Ok(tls);
     }
     tls.versions = versions?;
-    tls.server_name = given(options, "Host:").filter(|_| options.sni).map(|name| {
+    tls.server_name = given_header(options, "Host:").filter(|_| options.sni).map(|name| {
         let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
         name.to_owned()
     });

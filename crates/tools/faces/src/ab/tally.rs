@@ -126,7 +126,7 @@ impl Tally {
             if options.verbosity >= 1 {
                 output.err.push_str(&format!("apr_socket_recv: {sentence} ({number})\n"));
             }
-            let odd = OddResponse::of(call);
+            let odd = OddResponse::new(call);
             self.learn_server(call, odd.as_ref());
             self.transferred(options, call, odd.as_ref());
             self.complete(sample, output);
@@ -140,7 +140,7 @@ impl Tally {
     /// Records a received response, complete or not.
     fn response(&mut self, options: &Options, call: &CallRecord, output: &mut FaceOutput) {
         let sample = &call.sample;
-        let odd = OddResponse::of(call);
+        let odd = OddResponse::new(call);
         if !call.response.is_empty() {
             self.learn_server(call, odd.as_ref());
             print_call(options, call, odd.as_ref(), output);

@@ -25,8 +25,8 @@ pub(super) fn opening(options: &Options) -> String {
 }
 
 pub(super) fn results(options: &Options, results: &Results<'_>) -> String {
-    let mut out = about_server(options, results);
-    out.push_str(&about_requests(options, results));
+    let mut out = server_lines(options, results);
+    out.push_str(&request_lines(options, results));
     if results.done() > 0 {
         out.push_str("\nConnection Times (ms)\n");
         out.push_str(&if options.confidence { with_median(results) } else { plain(results) });
@@ -37,7 +37,7 @@ pub(super) fn results(options: &Options, results: &Results<'_>) -> String {
     out
 }
 
-fn about_server(options: &Options, results: &Results<'_>) -> String {
+fn server_lines(options: &Options, results: &Results<'_>) -> String {
     let address = &options.address;
     let mut out = format!(
         "\n\nServer Software:        {}\nServer Hostname:        {}\nServer Port:            {}\n",
@@ -67,7 +67,7 @@ fn about_server(options: &Options, results: &Results<'_>) -> String {
     out
 }
 
-fn about_requests(options: &Options, results: &Results<'_>) -> String {
+fn request_lines(options: &Options, results: &Results<'_>) -> String {
     let tally = results.tally;
     let mut out = format!(
         "Concurrency Level:      {}\nTime taken for tests:   {:.3} seconds\n\

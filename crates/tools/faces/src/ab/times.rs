@@ -14,7 +14,7 @@ pub(super) struct TimesRow {
 impl TimesRow {
     /// Computes the row. `strict`: use ab's median: the mean of the middle value and its successor
     /// for an odd number of values, the upper of the two middle values for an even number.
-    pub(super) fn of(mut values: Vec<i64>, strict: bool) -> TimesRow {
+    pub(super) fn new(mut values: Vec<i64>, strict: bool) -> TimesRow {
         values.sort_unstable();
         let (Some(&min), Some(&max)) = (values.first(), values.last()) else {
             return TimesRow::default();
@@ -59,17 +59,17 @@ mod tests {
             (vec![1, 2, 4, 9], 3, 4),
             (vec![5, 4, 3, 2, 1], 3, 3),
         ] {
-            assert_eq!(TimesRow::of(values.clone(), false).median, right, "{values:?}");
-            assert_eq!(TimesRow::of(values.clone(), true).median, of_ab, "{values:?}");
+            assert_eq!(TimesRow::new(values.clone(), false).median, right, "{values:?}");
+            assert_eq!(TimesRow::new(values.clone(), true).median, of_ab, "{values:?}");
         }
     }
 
     #[test]
     fn mean_is_whole_and_deviation_of_the_sample() {
-        let row = TimesRow::of(vec![1_000, 2_000, 4_000], false);
+        let row = TimesRow::new(vec![1_000, 2_000, 4_000], false);
         assert_eq!((row.min, row.mean, row.max), (1_000, 2_333, 4_000));
         assert!((row.deviation - 1_527.525).abs() < 0.01, "{row:?}");
-        assert_eq!(TimesRow::of(Vec::new(), true), TimesRow::default());
+        assert_eq!(TimesRow::new(Vec::new(), true), TimesRow::default());
         assert_eq!([499, 500, 1_499, 1_500].map(round_ms), [0, 1, 1, 2]);
     }
 }

@@ -48,35 +48,43 @@ const fn own(name: &'static str, (least, most): (usize, usize), body: FunctionBo
     Function { name, built_in: false, least, most, body }
 }
 
-const fn go(name: &'static str, (least, most): (usize, usize), body: FunctionBody) -> Function {
+const fn go_function(
+    name: &'static str,
+    (least, most): (usize, usize),
+    body: FunctionBody,
+) -> Function {
     Function { name, built_in: true, least, most, body }
 }
 
 static GO: &[Function] = &[
-    go("print", (0, ANY), |all, _| Ok(DataValue::Text(printed(all)))),
-    go("println", (0, ANY), |all, _| Ok(DataValue::Text(texts(all).join(" ") + "\n"))),
-    go("printf", (1, ANY), |all, _| Ok(DataValue::Text(formatted(&text(all, 0), &all[1..])))),
-    go("len", (1, 1), |all, _| {
+    go_function("print", (0, ANY), |all, _| Ok(DataValue::Text(printed(all)))),
+    go_function("println", (0, ANY), |all, _| Ok(DataValue::Text(texts(all).join(" ") + "\n"))),
+    go_function("printf", (1, ANY), |all, _| {
+        Ok(DataValue::Text(formatted(&text(all, 0), &all[1..])))
+    }),
+    go_function("len", (1, 1), |all, _| {
         Ok(DataValue::Number(match &all[0] {
             DataValue::List(items) => items.len() as i64,
             other => other.text().len() as i64,
         }))
     }),
-    go("index", (1, ANY), |all, _| {
+    go_function("index", (1, ANY), |all, _| {
         all[1..].iter().try_fold(all[0].clone(), |list, at| item(&list, at.number()))
     }),
-    go("eq", (2, ANY), |all, _| switch(all[1..].iter().any(|one| one.text() == all[0].text()))),
-    go("ne", (2, 2), |all, _| switch(all[0].text() != all[1].text())),
-    go("lt", (2, 2), |all, _| switch(order(all).is_lt())),
-    go("le", (2, 2), |all, _| switch(order(all).is_le())),
-    go("gt", (2, 2), |all, _| switch(order(all).is_gt())),
-    go("ge", (2, 2), |all, _| switch(order(all).is_ge())),
-    go("not", (1, 1), |all, _| switch(all[0].is_empty())),
-    go("and", (1, ANY), |all, _| {
+    go_function("eq", (2, ANY), |all, _| {
+        switch(all[1..].iter().any(|one| one.text() == all[0].text()))
+    }),
+    go_function("ne", (2, 2), |all, _| switch(all[0].text() != all[1].text())),
+    go_function("lt", (2, 2), |all, _| switch(order(all).is_lt())),
+    go_function("le", (2, 2), |all, _| switch(order(all).is_le())),
+    go_function("gt", (2, 2), |all, _| switch(order(all).is_gt())),
+    go_function("ge", (2, 2), |all, _| switch(order(all).is_ge())),
+    go_function("not", (1, 1), |all, _| switch(all[0].is_empty())),
+    go_function("and", (1, ANY), |all, _| {
         let last = &all[all.len() - 1];
         Ok(all.iter().find(|one| one.is_empty()).unwrap_or(last).clone())
     }),
-    go("or", (1, ANY), |all, _| {
+    go_function("or", (1, ANY), |all, _| {
         let last = &all[all.len() - 1];
         Ok(all.iter().find(|one| !one.is_empty()).unwrap_or(last).clone())
     }),
@@ -184,9 +192,9 @@ static TEXTS: &[Function] = &[
     own("contains", (2, 2), |all, _| switch(text(all, 1).contains(&text(all, 0)))),
     own("hasPrefix", (2, 2), |all, _| switch(text(all, 1).starts_with(&text(all, 0)))),
     own("hasSuffix", (2, 2), |all, _| switch(text(all, 1).ends_with(&text(all, 0)))),
-    own("quote", (0, ANY), |all, _| Ok(joined(all, " ", |one| format!("{:?}", one.text())))),
-    own("squote", (0, ANY), |all, _| Ok(joined(all, " ", |one| format!("'{}'", one.text())))),
-    own("cat", (0, ANY), |all, _| Ok(joined(all, " ", DataValue::text))),
+    own("quote", (0, ANY), |all, _| Ok(join_values(all, " ", |one| format!("{:?}", one.text())))),
+    own("squote", (0, ANY), |all, _| Ok(join_values(all, " ", |one| format!("'{}'", one.text())))),
+    own("cat", (0, ANY), |all, _| Ok(join_values(all, " ", DataValue::text))),
     own("indent", (2, 2), |all, _| Ok(DataValue::Text(indented(all)))),
     own("nindent", (2, 2), |all, _| Ok(DataValue::Text(format!("\n{}", indented(all))))),
     own("plural", (3, 3), |all, _| Ok(all[if number(all, 2) == 1 { 0 } else { 1 }].clone())),
@@ -243,7 +251,7 @@ static LISTS: &[Function] = &[
     own("join", (2, 2), |all, _| {
         let between = text(all, 0);
         Ok(match &all[1] {
-            DataValue::List(items) => joined(items, &between, DataValue::text),
+            DataValue::List(items) => join_values(items, &between, DataValue::text),
             other => DataValue::Text(other.text()),
         })
     }),
@@ -273,10 +281,10 @@ static LOGIC: &[Function] = &[
     own("now", (0, 0), |_, data| Ok(DataValue::Time(data.unix_ns))),
     own("unixEpoch", (1, 1), |all, _| Ok(DataValue::Text((all[0].time_s()).to_string()))),
     own("date", (2, 2), |all, data| {
-        Ok(DataValue::Text(dated(&text(all, 0), &all[1], data.utc_offset_s)))
+        Ok(DataValue::Text(format_date(&text(all, 0), &all[1], data.utc_offset_s)))
     }),
     own("htmlDate", (1, 1), |all, data| {
-        Ok(DataValue::Text(dated("2006-01-02", &all[0], data.utc_offset_s)))
+        Ok(DataValue::Text(format_date("2006-01-02", &all[0], data.utc_offset_s)))
     }),
 ];
 
@@ -442,7 +450,7 @@ fn order(all: &[DataValue]) -> std::cmp::Ordering {
     }
 }
 
-fn joined(all: &[DataValue], between: &str, shown: fn(&DataValue) -> String) -> DataValue {
+fn join_values(all: &[DataValue], between: &str, shown: fn(&DataValue) -> String) -> DataValue {
     DataValue::Text(all.iter().map(shown).collect::<Vec<String>>().join(between))
 }
 
@@ -584,7 +592,7 @@ const DAYS: [&str; 7] =
 
 /// Formats a time by one of Go's layouts; a value that is no time counts as now in Sprig, here as
 /// its seconds since 1970.
-fn dated(layout: &str, value: &DataValue, offset_s: i32) -> String {
+fn format_date(layout: &str, value: &DataValue, offset_s: i32) -> String {
     let at = moment(value.time_s(), offset_s);
     let mut out = String::new();
     let mut rest = layout;

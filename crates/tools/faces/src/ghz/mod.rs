@@ -224,7 +224,7 @@ impl Ghz {
         if let Some(debug) = &self.debug
             && Tally::counts(call)
         {
-            let (status, error) = self.tally.judged(call, &self.options);
+            let (status, error) = self.tally.status_and_error(call, &self.options);
             self.logged += &debug.call((call, &status, &error), &self.options, &self.date);
         }
         match self.fault(call) {
@@ -304,7 +304,7 @@ impl Ghz {
 }
 
 impl Face for Ghz {
-    fn dated(&mut self, date: &Date) {
+    fn set_date(&mut self, date: &Date) {
         self.date = *date;
     }
 

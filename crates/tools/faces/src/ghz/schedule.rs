@@ -23,7 +23,7 @@ struct Rates {
 }
 
 impl Rates {
-    fn of(schedule: &Schedule) -> Rates {
+    fn new(schedule: &Schedule) -> Rates {
         let start = schedule.start as f64;
         let step = schedule.step as f64;
         let step_duration = schedule.step_length();
@@ -150,7 +150,7 @@ pub(super) fn arrivals(options: &Options, total: Option<u64>) -> Result<Option<A
             due.take_while(|due| *due < limit).collect()
         }
         (kind, _) => {
-            let due = Rates::of(&options.load).instants(most, limit);
+            let due = Rates::new(&options.load).instants(most, limit);
             if due.len() as u64 > INSTANTS_MAX {
                 return Err(format!(
                     "--load-schedule {kind}: more than {INSTANTS_MAX} calls fall due, the maximum \
@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn counts(schedule: &Schedule, most: u64) -> Vec<usize> {
-        let due = Rates::of(schedule).instants(most, Nanos::from_secs(60));
+        let due = Rates::new(schedule).instants(most, Nanos::from_secs(60));
         let within = |from: u64| {
             let span = Nanos::from_millis(from)..Nanos::from_millis(from + 100);
             due.iter().filter(|at| span.contains(at)).count()

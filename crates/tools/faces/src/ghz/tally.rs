@@ -67,7 +67,7 @@ fn failure(code: &str, text: &str) -> (String, String) {
 }
 
 /// Returns the name of the status and text of the error, or empty.
-fn judged(call: &CallRecord, options: &Options) -> (String, String) {
+fn status_and_error(call: &CallRecord, options: &Options) -> (String, String) {
     let of = failure;
     let status = call.note.as_ref().and_then(|note| note.0.downcast_ref::<Status>());
     if let Some(status) = status {
@@ -134,10 +134,14 @@ impl Tally {
     }
 
     /// Returns the name of the status and text of the error of a call, or empty.
-    pub(super) fn judged(&self, call: &CallRecord, options: &Options) -> (String, String) {
+    pub(super) fn status_and_error(
+        &self,
+        call: &CallRecord,
+        options: &Options,
+    ) -> (String, String) {
         match self.cut && call.sample.class == Some(FailureClass::ClientTimeout) {
             true => failure("Canceled", "context canceled"),
-            false => judged(call, options),
+            false => status_and_error(call, options),
         }
     }
 
@@ -149,7 +153,7 @@ impl Tally {
 
     /// Counts a call that has ended.
     pub(super) fn take(&mut self, call: &CallRecord, options: &Options) {
-        let judged = |tally: &Tally| tally.judged(call, options);
+        let judged = |tally: &Tally| tally.status_and_error(call, options);
         self.add(call, options, judged);
     }
 

@@ -83,7 +83,7 @@ fn call(face: &Ghz, index: u64) -> CallRecord {
         sample.class = Some(FailureClass::ClientTimeout);
         return CallRecord { sample, outcome: Outcome::TimedOut, response: Vec::new(), note: None };
     }
-    let status = Status { code: Code::of(number), number, message, sent: true };
+    let status = Status { code: Code::from_number(number), number, message, sent: true };
     let failed = number != 0;
     sample.class = failed.then_some(FailureClass::GrpcStatus);
     let outcome = if failed { Outcome::Failed } else { Outcome::Succeeded };
@@ -98,7 +98,7 @@ fn ours(line: &str) -> (String, String, u8) {
         Err(Ending { out, err, code, .. }) => return (out, err, code),
     };
     plan::validate(&plan).unwrap_or_else(|why| panic!("{line}: {why:?}"));
-    face.dated(&Date { at: Nanos::ZERO, unix_s: 1.8e9, utc_offset_s: 0 });
+    face.set_date(&Date { at: Nanos::ZERO, unix_s: 1.8e9, utc_offset_s: 0 });
     let calls: Vec<CallRecord> =
         (0..plan.stop.requests.unwrap_or(0)).map(|index| call(&face, index)).collect();
     face.calls(&calls);
@@ -239,7 +239,7 @@ fn counts(text: &str) -> BTreeMap<String, u64> {
 }
 
 /// Cuts off the text of a Go library, which is not compared.
-fn in_short(text: &str) -> &str {
+fn short_form(text: &str) -> &str {
     ["Error: ", "toml: ", "TOML: "]
         .iter()
         .fold(text, |text, cut| text.split(cut).next().unwrap_or(text))
@@ -268,7 +268,7 @@ fn each_command_line_ends_as_with_ghz() {
         if their_out != our_out {
             wrong.push(format!("$ {line}\ntheirs {their_out:#?}\nours {our_out:#?}"));
         }
-        if in_short(err.trim_end()) != in_short(&our_err) || code != our_code.to_string() {
+        if short_form(err.trim_end()) != short_form(&our_err) || code != our_code.to_string() {
             wrong.push(format!("$ {line}\ntheirs {code} {err}\nours {our_code} {our_err}"));
         }
     }
@@ -369,7 +369,7 @@ fn the_debug_log_has_the_steps_of_each_call() {
         "{CALL} -d {{\"text\":\"{{{{.RequestNumber}}}}\",\"status\":5}} -m {{\"a\":\"b\"}} --debug d.log"
     );
     let Prepared { mut face, .. } = prepared(&line).unwrap_or_else(|why| panic!("{}", why.err));
-    face.dated(&Date { at: Nanos::ZERO, unix_s: 1.8e9, utc_offset_s: 0 });
+    face.set_date(&Date { at: Nanos::ZERO, unix_s: 1.8e9, utc_offset_s: 0 });
     let calls: Vec<CallRecord> = (0..2).map(|index| call(&face, index)).collect();
     let text = face.calls(&calls).log + &face.calls(&calls[..1]).log;
     let lines: Vec<serde_json::Value> =

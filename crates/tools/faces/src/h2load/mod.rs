@@ -232,7 +232,7 @@ impl H2load {
 }
 
 impl Face for H2load {
-    fn dated(&mut self, date: &Date) {
+    fn set_date(&mut self, date: &Date) {
         self.tally.from = date.at;
         self.start = Nanos(date.at.0.saturating_sub(self.work.options.warm_up.0));
         self.unix_s = date.unix_s;

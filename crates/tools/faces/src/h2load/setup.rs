@@ -40,7 +40,7 @@ pub(super) fn plan(work: &Work) -> Result<Plan, Ending> {
     }
     plan.timeouts = timeouts(work);
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
-    plan.driver.threads = Some(narrow(options.threads));
+    plan.driver.threads = Some(clamp_u32(options.threads));
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;
     plan.http2.stream_window = window(options.window_bits);
@@ -49,7 +49,7 @@ pub(super) fn plan(work: &Work) -> Result<Plan, Ending> {
     plan.http2.encoder_table = options.encoder_table;
     plan.http2.frame_max = options.frame_max;
     let connection = &mut plan.connection;
-    connection.pipeline = narrow(options.streams);
+    connection.pipeline = clamp_u32(options.streams);
     // h2load does not resend
     connection.tries = 1;
     connection.reconnect_pause = Nanos::ZERO;
@@ -95,7 +95,7 @@ fn session_of(load: &mut Load) -> Option<&mut SessionPlan> {
 fn http1_request(work: &Work, method: &str, path: &str) -> Vec<u8> {
     let mut head = String::new();
     put!(head, "{method} {path} HTTP/1.1\r\nHost: {}\r\n", authority(work));
-    put!(head, "user-agent: {}\r\n", given(work, "user-agent").unwrap_or(USER_AGENT));
+    put!(head, "user-agent: {}\r\n", given_value(work, "user-agent").unwrap_or(USER_AGENT));
     for (name, value) in further(work) {
         put!(head, "{name}: {value}\r\n");
     }
@@ -107,7 +107,7 @@ fn http1_request(work: &Work, method: &str, path: &str) -> Vec<u8> {
 }
 
 /// Returns the last value given for a replaceable field.
-fn given<'a>(work: &'a Work, name: &str) -> Option<&'a str> {
+fn given_value<'a>(work: &'a Work, name: &str) -> Option<&'a str> {
     let headers = work.options.headers.iter().rev();
     headers.clone().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
@@ -118,7 +118,7 @@ fn further(work: &Work) -> impl Iterator<Item = &(String, String)> {
 }
 
 fn authority(work: &Work) -> String {
-    if let Some(given) = given(work, ":authority").or_else(|| given(work, ":host")) {
+    if let Some(given) = given_value(work, ":authority").or_else(|| given_value(work, ":host")) {
         return given.to_owned();
     }
     let base = &work.asked.base;
@@ -164,8 +164,8 @@ fn request(work: &Work, plan: &mut Plan) -> Result<(), Ending> {
     }
     let request = &mut plan.request;
     let method = if work.body.is_some() { "POST" } else { "GET" };
-    given(work, ":method").unwrap_or(method).clone_into(&mut request.method);
-    given(work, "user-agent").unwrap_or(USER_AGENT).clone_into(&mut request.user_agent);
+    given_value(work, ":method").unwrap_or(method).clone_into(&mut request.method);
+    given_value(work, "user-agent").unwrap_or(USER_AGENT).clone_into(&mut request.user_agent);
     request.headers = vec![("host".to_owned(), authority(work))];
     request.headers.extend(further(work).filter(|(name, _)| name != "host").cloned());
     request.body.clone_from(&work.body);
@@ -175,15 +175,15 @@ fn request(work: &Work, plan: &mut Plan) -> Result<(), Ending> {
 /// Returns the load: a client is a session on one connection, which ends with it.
 fn load(work: &Work) -> Load {
     let options = &work.options;
-    let mut session = SessionPlan::of(u32::MAX, Think::None);
+    let mut session = SessionPlan::new(u32::MAX, Think::None);
     session.one_connection = true;
     session.own_order = true;
     // a stream that fails is one request; the client continues
     session.survives = true;
     if let Some(first) = work.quotas.first() {
-        session.calls = narrow(*first);
+        session.calls = clamp_u32(*first);
         if work.quotas.iter().any(|quota| quota != first) {
-            session.lengths = work.quotas.iter().map(|quota| narrow(*quota)).collect();
+            session.lengths = work.quotas.iter().map(|quota| clamp_u32(*quota)).collect();
         }
     }
     if options.rps > 0.0 {
@@ -193,7 +193,7 @@ fn load(work: &Work) -> Load {
     }
     let starts = work.starts();
     if starts.is_empty() {
-        let users = narrow(options.clients);
+        let users = clamp_u32(options.clients);
         return Load::Closed { users, think: Think::None, session: Some(session) };
     }
     let rate = options.rate.unwrap_or(1) as f64 / options.period.as_secs_f64();
@@ -202,7 +202,7 @@ fn load(work: &Work) -> Load {
     Load::Open {
         arrivals,
         session: Some(session),
-        connections_max: Some(narrow(options.clients)),
+        connections_max: Some(clamp_u32(options.clients)),
         queue_max: None,
     }
 }
@@ -224,7 +224,7 @@ fn window(bits: u32) -> u32 {
     ((1u64 << bits) - 1) as u32
 }
 
-fn narrow(number: u64) -> u32 {
+fn clamp_u32(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 

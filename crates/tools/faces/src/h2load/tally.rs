@@ -63,7 +63,7 @@ impl Times {
 
 impl SummaryRow {
     /// Computes the statistics of values that are all available.
-    pub(super) fn of(values: &[f64]) -> SummaryRow {
+    pub(super) fn new(values: &[f64]) -> SummaryRow {
         if values.is_empty() {
             return SummaryRow::default();
         }
@@ -291,7 +291,7 @@ impl Tally {
             rates.push(0.0);
         }
         rates.resize(rates.len() + self.unopened as usize, 0.0);
-        [SummaryRow::of(&connect), SummaryRow::of(&first), SummaryRow::of(&rates)]
+        [SummaryRow::new(&connect), SummaryRow::new(&first), SummaryRow::new(&rates)]
     }
 }
 
@@ -341,11 +341,11 @@ mod tests {
 
     #[test]
     fn a_row_has_the_share_within_one_deviation() {
-        let row = SummaryRow::of(&[1.0, 2.0, 3.0, 10.0]);
+        let row = SummaryRow::new(&[1.0, 2.0, 3.0, 10.0]);
         assert_eq!((row.least, row.most, row.mean, row.within), (1.0, 10.0, 4.0, 75.0));
         assert!((row.stdev - 4.082_482_9).abs() < 1e-6);
-        assert!(SummaryRow::of(&[1.0]).stdev.abs() < 1e-9);
-        assert_eq!(SummaryRow::of(&[]), SummaryRow::default());
+        assert!(SummaryRow::new(&[1.0]).stdev.abs() < 1e-9);
+        assert_eq!(SummaryRow::new(&[]), SummaryRow::default());
         let mut times = Times::default();
         for millis in [1, 2, 3, 10] {
             times.add(Nanos::from_millis(millis));

@@ -18,8 +18,8 @@ pub(super) fn echo(program: &str, options: &Options) -> String {
     if options.servers.is_none() {
         line.add("server", &options.server);
     }
-    line.given("server_name", options.server_name.as_ref());
-    line.given("servers", options.servers.as_ref());
+    line.add_option("server_name", options.server_name.as_ref());
+    line.add_option("servers", options.servers.as_ref());
     if options.port() > 0 {
         line.add("port", options.port());
     }
@@ -39,7 +39,7 @@ pub(super) fn echo(program: &str, options: &Options) -> String {
     if let Some(header) = &options.add_header {
         line.add("add-header", format!("'{header}'"));
     }
-    line.given("method", options.method.as_ref());
+    line.add_option("method", options.method.as_ref());
     line.flag("use-timer-cache", options.timer_cache);
     line.workload(options);
     line.0 + "\n"
@@ -58,7 +58,7 @@ impl EchoedCommand {
         }
     }
 
-    fn given(&mut self, name: &str, value: Option<&String>) {
+    fn add_option(&mut self, name: &str, value: Option<&String>) {
         if let Some(value) = value {
             self.add(name, value);
         }
@@ -105,9 +105,9 @@ impl EchoedCommand {
     fn ssl(&mut self, options: &Options) {
         let ssl = &options.ssl;
         self.flag("ssl", ssl.on);
-        self.given("ssl-ciphers", ssl.ciphers.as_ref());
+        self.add_option("ssl-ciphers", ssl.ciphers.as_ref());
         self.flag("ssl-no-reuse", ssl.no_reuse);
-        self.given("ssl-protocol", ssl.protocol.as_ref());
+        self.add_option("ssl-protocol", ssl.protocol.as_ref());
     }
 
     fn workload(&mut self, options: &Options) {

@@ -141,7 +141,7 @@ impl Httperf {
 }
 
 impl Face for Httperf {
-    fn dated(&mut self, date: &Date) {
+    fn set_date(&mut self, date: &Date) {
         self.tally.origin = date.at;
     }
 

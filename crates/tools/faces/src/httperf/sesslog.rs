@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     /// Formats sessions as lines: bursts between bars, requests between spaces.
-    fn shown(file: &str) -> Result<Vec<String>, String> {
+    fn format_sessions(file: &str) -> Result<Vec<String>, String> {
         let request = |request: &SessionRequest| {
             let uri = String::from_utf8_lossy(&request.uri);
             let contents = String::from_utf8_lossy(&request.contents);
@@ -210,7 +210,7 @@ mod tests {
              POST/foo2.html<Post data> GET/pict3.gif<> 2s",
             "POST/foo3.html<Multiline\\ndata> 2s | HEAD/foo4.html<> 2s",
         ];
-        assert_eq!(shown(file).unwrap(), wanted);
+        assert_eq!(format_sessions(file).unwrap(), wanted);
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             ("/a contents=x\\\ny\n/b", "GET/a<x\\ny> 2s | GET/b<> 2s"),
             ("/a contents='a\\'b\\\\'\\ c", "GET/a<a\\'b\\\\ c> 2s"),
         ] {
-            assert_eq!(shown(text).unwrap(), [wanted], "{text}");
+            assert_eq!(format_sessions(text).unwrap(), [wanted], "{text}");
         }
     }
 
@@ -235,10 +235,10 @@ mod tests {
             ("/a contents=", "did not recognize arg 'contents='"),
             ("/a contents=x\\", "premature EOF seen"),
         ] {
-            assert_eq!(shown(text).unwrap_err(), wanted, "{text}");
+            assert_eq!(format_sessions(text).unwrap_err(), wanted, "{text}");
         }
-        assert_eq!(shown("\n\n# nothing\n").unwrap(), [""; 0]);
+        assert_eq!(format_sessions("\n\n# nothing\n").unwrap(), [""; 0]);
         let many = "/a\n\n".repeat(SESSIONS_MAX + 1);
-        assert_eq!(shown(&many).unwrap_err(), "too many sessions (1001) specified");
+        assert_eq!(format_sessions(&many).unwrap_err(), "too many sessions (1001) specified");
     }
 }

@@ -253,7 +253,7 @@ fn session(options: &Options, work: &Work) -> SessionPlan {
         None => SessionPlan {
             one_connection: true,
             visits: work.visits.clone(),
-            ..SessionPlan::of(small(options.calls.max(1)), Think::None)
+            ..SessionPlan::new(small(options.calls.max(1)), Think::None)
         },
         Some(Sessions::Fixed { calls, think, .. }) => {
             let think = if *think > 0.0 { Think::Fixed(seconds(*think)) } else { Think::None };
@@ -261,14 +261,14 @@ fn session(options: &Options, work: &Work) -> SessionPlan {
                 lead: true,
                 retry: options.retry_on_failure,
                 visits: work.visits.clone(),
-                ..SessionPlan::of(small((*calls).max(1)), think)
+                ..SessionPlan::new(small((*calls).max(1)), think)
             }
         }
         Some(Sessions::Logged { .. } | Sessions::Pages { .. }) => SessionPlan {
             lead: true,
             retry: options.retry_on_failure,
             visits: work.visits.clone(),
-            ..SessionPlan::of(1, Think::None)
+            ..SessionPlan::new(1, Think::None)
         },
     }
 }

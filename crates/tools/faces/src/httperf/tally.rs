@@ -197,7 +197,7 @@ impl Tally {
         let unbegun =
             [Class::FdUnavailable, Class::FileTableFull, Class::AddressUnavailable].map(Some);
         if !unbegun.contains(&record.class) {
-            self.begun(record.opened);
+            self.count_opened(record.opened);
         }
         if !record.established.is_zero() {
             self.connects.add((record.established - record.opened).as_secs_f64());
@@ -211,7 +211,7 @@ impl Tally {
     }
 
     /// Counts a connection, and the connections begun together with it.
-    fn begun(&mut self, opened: Nanos) {
+    fn count_opened(&mut self, opened: Nanos) {
         self.connections += 1;
         let (at, count) = &mut self.last_begun;
         *count = if *at == opened { *count + 1 } else { 1 };

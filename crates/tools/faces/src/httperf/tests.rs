@@ -293,7 +293,7 @@ fn a_late_end_of_the_first_call_moves_no_sample() {
     };
     let plan = plan_of("--rate 1 --num-conns 6");
     let mut face = Httperf::new("httperf", *options, OptionOutput::default(), &plan, false);
-    face.dated(&Date { at: START, ..Date::default() });
+    face.set_date(&Date { at: START, ..Date::default() });
     let mut fifth = call(5, 5_000, 5_400, 5_500, 200);
     fifth.sample.intended = START + Nanos::from_secs(5);
     face.calls(&[fifth]);

@@ -460,7 +460,7 @@ fn own_block(report: &RunRecord) -> String {
 }
 
 impl Face for K6 {
-    fn dated(&mut self, date: &Date) {
+    fn set_date(&mut self, date: &Date) {
         self.date = *date;
     }
 

@@ -119,11 +119,11 @@ impl Address {
 
     /// Returns the target of a reference in a Location field; `None` if it is not an HTTP URL.
     pub(super) fn join(&self, reference: &str) -> Option<Address> {
-        self.elsewhere(self.url.join(reference.trim()).ok()?)
+        self.resolve_reference(self.url.join(reference.trim()).ok()?)
     }
 
     /// Returns the address of a URL that this one refers to.
-    pub(super) fn elsewhere(&self, mut url: Url) -> Option<Address> {
+    pub(super) fn resolve_reference(&self, mut url: Url) -> Option<Address> {
         url.set_fragment(None);
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
             return None;

@@ -22,7 +22,7 @@ impl Login {
     }
 
     /// Returns the credentials for this realm, or generic ones.
-    pub(super) fn of<'a>(logins: &'a [Login], realm: &str) -> Option<&'a Login> {
+    pub(super) fn find<'a>(logins: &'a [Login], realm: &str) -> Option<&'a Login> {
         let named = |name: &str| logins.iter().find(|login| login.realm.eq_ignore_ascii_case(name));
         named(realm).or_else(|| named("any"))
     }

@@ -66,7 +66,7 @@ impl Guide for Leader {
         visitor.step(journey, now, given_up)
     }
 
-    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
+    fn note_call_end(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let visitor = self.visitors.get_mut(&user)?;
         let mut call_report = visitor.ended(&self.journey, came);
         self.failed = self.failed.saturating_add(call_report.failed);

@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    fn shown(config: &Config, line: &LoggedRequest) -> String {
+    fn format_logged(config: &Config, line: &LoggedRequest) -> String {
         let measured = Measured { user: 3, seconds: 0.254, bytes: 159, done: Nanos::from_secs(2) };
         let date = Date { at: Nanos::from_secs(1), unix_s: 1_795_314_128.0, utc_offset_s: 0 };
         text(config, line, measured, &date)
@@ -132,7 +132,7 @@ mod tests {
                 "[Sun, 2026-11-22 02:22:09] M,   3,HTTP/1.1,200,  0.25,    159,/path,7,2026-11-22 02:22:09\n",
             ),
         ] {
-            assert_eq!(shown(config, line), wanted);
+            assert_eq!(format_logged(config, line), wanted);
         }
     }
 
@@ -140,10 +140,13 @@ mod tests {
     fn colors_distinguish_statuses() {
         let codes = [(200, 34), (302, 36), (404, 35), (503, 31), (308, 31)];
         for (code, number) in codes {
-            let text = shown(&Config::default(), &line(code, false, "GET", "/"));
+            let text = format_logged(&Config::default(), &line(code, false, "GET", "/"));
             assert!(text.starts_with(&format!("\x1b[0;{number}mHTTP")), "{text:?}");
             assert!(text.ends_with("\x1b[0m\n"), "{text:?}");
         }
-        assert!(shown(&Config::default(), &line(200, true, "GET", "/")).starts_with("\x1b[0;32m"));
+        assert!(
+            format_logged(&Config::default(), &line(200, true, "GET", "/"))
+                .starts_with("\x1b[0;32m")
+        );
     }
 }

@@ -25,7 +25,7 @@ impl Challenge {
     }
 
     /// Returns the strongest challenge in the head that can be answered.
-    pub(super) fn of(head: &[u8], field: &str) -> Option<Challenge> {
+    pub(super) fn parse(head: &[u8], field: &str) -> Option<Challenge> {
         if let Some(digest) = digest::challenge(fields::all(head, field)) {
             return Some(Challenge::Digest(digest));
         }
@@ -104,7 +104,7 @@ mod tests {
 
     fn challenge(line: &str) -> Option<Challenge> {
         let head = format!("HTTP/1.1 401 Unauthorized\r\n{line}\r\n\r\n");
-        Challenge::of(head.as_bytes(), "www-authenticate")
+        Challenge::parse(head.as_bytes(), "www-authenticate")
     }
 
     #[test]

@@ -179,7 +179,7 @@ impl Siege {
     /// Returns statistics, JSON and log, as requested.
     fn results(&self, elapsed: f64) -> Ending {
         let config = self.config();
-        let figures = SiegeFigures::of(&self.tally, elapsed);
+        let figures = SiegeFigures::new(&self.tally, elapsed);
         let mut ending = Ending::default();
         if !config.quiet {
             ending.err = text::statistics(config, &figures, self.aborted());
@@ -223,7 +223,7 @@ impl Siege {
 }
 
 impl Face for Siege {
-    fn dated(&mut self, date: &Date) {
+    fn set_date(&mut self, date: &Date) {
         self.date = *date;
     }
 

@@ -80,7 +80,7 @@ fn proxy(config: &Config, host: &str) -> Result<Url, Ending> {
     let mut url = Url::parse(&text).map_err(|_| refused())?;
     // a tunnel is requested with the login at once; requests to the proxy itself wait for a
     // challenge
-    if let Some(login) = super::config::Login::of(&config.proxy_logins, "any") {
+    if let Some(login) = super::config::Login::find(&config.proxy_logins, "any") {
         url.set_username(&login.user).map_err(|()| refused())?;
         url.set_password(Some(&login.password)).map_err(|()| refused())?;
     }

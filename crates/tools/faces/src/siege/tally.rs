@@ -75,7 +75,7 @@ pub(super) struct SiegeFigures {
 impl SiegeFigures {
     /// Computes the figures. `elapsed`: seconds from the beginning of the first transaction to the
     /// end of the last one.
-    pub(super) fn of(tally: &Tally, elapsed: f64) -> SiegeFigures {
+    pub(super) fn new(tally: &Tally, elapsed: f64) -> SiegeFigures {
         let over = |value: f64, by: f64| if by > 0.0 { value / by } else { 0.0 };
         let hits = tally.hits as f64;
         let megabytes = tally.bytes as f64 / (1_024.0 * 1_024.0);
@@ -122,11 +122,11 @@ mod tests {
         };
         tally.take(&good, 0.5, 1 << 20);
         tally.take(&CallReport { failed: 1, ..CallReport::default() }, 9.0, 77);
-        let figures = SiegeFigures::of(&tally, 2.0);
+        let figures = SiegeFigures::new(&tally, 2.0);
         let close = |left: f64, right: f64| (left - right).abs() < 1e-9;
         assert!(close(figures.availability, 200.0 / 3.0) && close(figures.megabytes, 1.0));
         assert!(close(figures.response, 0.25) && close(figures.concurrency, 0.25));
         assert!(close(figures.longest, 0.5) && close(figures.shortest, 0.5));
-        assert!(close(SiegeFigures::of(&Tally::default(), 0.0).availability, 0.0));
+        assert!(close(SiegeFigures::new(&Tally::default(), 0.0).availability, 0.0));
     }
 }

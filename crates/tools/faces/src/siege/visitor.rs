@@ -142,7 +142,7 @@ impl Visitor {
         while !self.logging_in
             && let Some(part) = self.parts.pop()
         {
-            if barred(config, &part) {
+            if is_excluded(config, &part) {
                 continue;
             }
             if config.cache && self.cache.fresh(part.url.as_str(), now) {
@@ -196,7 +196,7 @@ impl Visitor {
         }
         self.count(config, &address, came, &mut call_report);
         let refresh = self.read_page(config, &address, came);
-        if self.leads_on(journey, &address, came, refresh, &mut call_report) {
+        if self.continues_chain(journey, &address, came, refresh, &mut call_report) {
             self.chain += 1;
         } else if call_report.failed == 0 {
             call_report.hits = self.chain + 1;
@@ -249,19 +249,19 @@ impl Visitor {
             return None;
         }
         let page = parts::read(&pages::decoded(came.head, came.body), &address.url);
-        for part in page.parts.into_iter().filter_map(|url| address.elsewhere(url)) {
+        for part in page.parts.into_iter().filter_map(|url| address.resolve_reference(url)) {
             let known = self.parts.iter().any(|other| other.url == part.url);
             if !known && self.parts_left > 0 {
                 self.parts_left -= 1;
                 self.parts.push(part);
             }
         }
-        page.refresh.and_then(|url| address.elsewhere(url))
+        page.refresh.and_then(|url| address.resolve_reference(url))
     }
 
     /// Returns whether the response leads to another request of the same chain, which is then the
     /// next.
-    fn leads_on(
+    fn continues_chain(
         &mut self,
         journey: &Journey,
         address: &Address,
@@ -324,14 +324,14 @@ impl Visitor {
             true => ("proxy-authenticate", &config.proxy_logins),
             false => ("www-authenticate", &config.logins),
         };
-        let challenge = Challenge::of(came.head, field)?;
+        let challenge = Challenge::parse(came.head, field)?;
         let realm = challenge.realm().to_owned();
         let named = address.login.clone().filter(|_| !proxied).map(|(user, password)| Login {
             user,
             password,
             realm: "any".to_owned(),
         });
-        let login = Login::of(logins, &realm).cloned().or(named);
+        let login = Login::find(logins, &realm).cloned().or(named);
         match (&challenge, login) {
             (Challenge::Other(name), _) => {
                 call_report.err = error(&format!(
@@ -378,7 +378,7 @@ fn redirected(address: &Address, came: &CallEnd<'_>) -> Option<Address> {
 }
 
 /// Returns whether the part's host must not be visited.
-fn barred(config: &Config, part: &Address) -> bool {
+fn is_excluded(config: &Config, part: &Address) -> bool {
     let host = part.host().to_ascii_lowercase();
     config.no_follow.iter().any(|name| host.contains(&name.to_ascii_lowercase()))
 }

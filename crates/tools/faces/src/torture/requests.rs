@@ -35,7 +35,7 @@ pub(super) fn make(options: &Options, places: &[TargetPlan]) -> Result<Made, Str
     let mut made = Made { targets: Vec::new(), sent: Vec::new() };
     for index in 0..count {
         let data = fuzz::classic_data(SEED, case(options), index, u64::from(options.length));
-        let url = &drawn(places, weights, index).url;
+        let url = &pick_place(places, weights, index).url;
         made.sent.push(data.len() as u64);
         made.targets.push(TargetPlan {
             method: Some(if options.post { "POST" } else { "GET" }.to_owned()),
@@ -47,7 +47,7 @@ pub(super) fn make(options: &Options, places: &[TargetPlan]) -> Result<Made, Str
 }
 
 /// Returns the place of access `index`: the same for the same list, independent of the data.
-fn drawn(places: &[TargetPlan], weights: f64, index: u64) -> &TargetPlan {
+fn pick_place(places: &[TargetPlan], weights: f64, index: u64) -> &TargetPlan {
     let mut point = Seed(SEED).stream(Purpose::Torture, index).unit() * weights;
     let hit = places.iter().find(|place| {
         point -= place.weight;

@@ -48,7 +48,7 @@ fn paced(options: &Options, rate: u64, connections: u32) -> Load {
     let session = SessionPlan {
         survives: true,
         pace: Some(Pace::Every(Rate(each.min(PACE_MAX)))),
-        ..SessionPlan::of(u32::MAX, Think::None)
+        ..SessionPlan::new(u32::MAX, Think::None)
     };
     let row = |connection: u32| STAGGER * (u64::from(connection) / options.threads);
     let starts: Vec<Nanos> = (0..connections.min(CONNECTIONS_MAX)).map(row).collect();

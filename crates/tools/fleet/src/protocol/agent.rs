@@ -387,7 +387,7 @@ impl Agent {
             ToAgent::Take { step, number, slots, of, from, .. } => {
                 self.take(step, number, (&slots, of), Nanos(from), now);
             }
-            ToAgent::Cease { step, at, .. } => self.cease(step, Nanos(at), now),
+            ToAgent::Cease { step, at, .. } => self.end_part_at(step, Nanos(at), now),
             ToAgent::Resend { step, rows, .. } => {
                 if self.step() == Some(step) {
                     let wanted = rows.iter().take(RESEND_MAX);
@@ -426,7 +426,7 @@ impl Agent {
             }
             // the rest concerns a run; this one is another
             _ if command.run != self.client => self.refused.late += 1,
-            What::Go { step } => self.go(*step),
+            What::Go { step } => self.begin_armed(*step),
             What::Stop { step } if self.running(*step) => self.actions.push_back(AgentAction::Stop),
             What::Abandon { step } if self.running(*step) => {
                 self.actions.push_back(AgentAction::Abandon)
@@ -447,7 +447,7 @@ impl Agent {
 
     /// Ends the part at an instant of the manager's clock: it belongs to another agent from then
     /// on.
-    fn cease(&mut self, step: u64, at: Nanos, now: Nanos) {
+    fn end_part_at(&mut self, step: u64, at: Nanos, now: Nanos) {
         if self.running(step) {
             // never later than that instant: a clock may be wrong by its bound
             let at = self.offset().map_or(now, |offset| offset.here(at) - offset.bound);
@@ -670,7 +670,7 @@ impl Agent {
         Ok(())
     }
 
-    fn go(&mut self, step: u64) {
+    fn begin_armed(&mut self, step: u64) {
         if !matches!(&self.state, AgentState::Armed { step: of, .. } if *of == step) {
             return;
         }
@@ -694,7 +694,7 @@ impl Agent {
 
     /// Reports the end of the step after its workers have finished. Adds the number of rows and the
     /// way of ending, which the agent knows.
-    pub fn over(&mut self, mut content: Final, now: Nanos) {
+    pub fn report_end(&mut self, mut content: Final, now: Nanos) {
         let AgentState::Running { step, ending } = &self.state else { return };
         content.step = *step;
         content.rows = self.rows.len() as u64;

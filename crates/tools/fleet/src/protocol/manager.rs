@@ -398,7 +398,7 @@ impl Manager {
                 if let Some(agent_entry) = self.agent_entries.get_mut(agent) {
                     agent_entry.left = true;
                 }
-                self.lose(agent, &why);
+                self.lose_agent(agent, &why);
             }
         }
     }
@@ -493,7 +493,7 @@ impl Manager {
         (agent_entry.hello, agent_entry.heard, agent_entry.left) = (hello, now, false);
         (agent_entry.received, agent_entry.sent_count) = (NumberWindow::after(stamp.number), 0);
         if !matches!(agent_entry.stage, AgentStage::Idle) {
-            self.lose(agent, "it was restarted");
+            self.lose_agent(agent, "it was restarted");
         }
     }
 
@@ -589,7 +589,7 @@ impl Manager {
 
     /// Returns how far ahead a start must be: every agent is notified and confirms, over paths that
     /// may be much slower than their best.
-    pub fn lead(&self) -> Nanos {
+    pub fn start_lead_time(&self) -> Nanos {
         let way = self
             .agent_entries
             .values()
@@ -864,11 +864,11 @@ impl Manager {
             agent_entry.stage = AgentStage::Over;
             self.events.push_back(FleetEvent::Over(agent.to_owned()));
         }
-        self.ask_for_gap(agent, now);
+        self.request_missing_rows(agent, now);
     }
 
     /// Requests rows that later rows or an announcement show to be missing.
-    fn ask_for_gap(&mut self, agent: &str, now: Nanos) {
+    fn request_missing_rows(&mut self, agent: &str, now: Nanos) {
         let (epoch, step) = (self.epoch, self.step);
         let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
         let end = agent_entry.content.as_ref().map(|content| content.rows);
@@ -894,7 +894,7 @@ impl Manager {
         }
     }
 
-    fn lose(&mut self, agent: &str, why: &str) {
+    fn lose_agent(&mut self, agent: &str, why: &str) {
         let Some(agent_entry) = self.agent_entries.get_mut(agent) else { return };
         if !matches!(agent_entry.stage, AgentStage::Over | AgentStage::Lost) {
             agent_entry.stage = AgentStage::Lost;
@@ -928,9 +928,9 @@ impl Manager {
             let agent_entry = &self.agent_entries[&agent];
             if silent(agent_entry) {
                 let why = format!("silent for {}", units::show::duration(now - agent_entry.heard));
-                self.lose(&agent, &why);
+                self.lose_agent(&agent, &why);
             }
-            self.ask_for_gap(&agent, now);
+            self.request_missing_rows(&agent, now);
         }
     }
 

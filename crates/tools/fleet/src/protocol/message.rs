@@ -320,7 +320,7 @@ pub enum FromWatch {
         #[serde(with = "SutRowForm")]
         row: SutRow,
     },
-    /// No more readings are possible, with the reason.
+    /// Reading failed for good; has the reason.
     Trouble {
         why: String,
     },

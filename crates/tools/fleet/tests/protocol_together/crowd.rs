@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 const ROWS: u64 = 5;
 /// The worst that two clocks may part by, in parts of a million.
 const DRIFT_PPM: f64 = 100.0;
-/// The manager's thread looks around so often.
+/// Interval of the manager's thread.
 const TURN: Nanos = Nanos::from_millis(50);
 
 /// An event, ordered by its instant.
@@ -228,7 +228,7 @@ impl Crowd {
         member.run = Some((start, sent + 1));
         if last {
             let own = member.own(self.now);
-            member.agent.over(Final::default(), own);
+            member.agent.report_end(Final::default(), own);
         } else {
             let next = member.true_time(start + Nanos(Nanos::SECOND.0 * (sent + 2)));
             self.at(next, Event::Row(row));
@@ -286,7 +286,7 @@ impl Crowd {
         self.until(Nanos::from_secs(30), |crowd| crowd.ready);
         let table = SlotTable::new(&vec![1.0; agents.len()]);
         let slots = agents.iter().cloned().zip(table.slots.into_iter().map(|slots| vec![slots]));
-        let lead = self.manager.lead();
+        let lead = self.manager.start_lead_time();
         let start = self.now + lead;
         self.manager.arm(slots.collect(), table.of, start);
         self.until(lead, |crowd| crowd.going);

@@ -259,7 +259,7 @@ fn a_new_manager_ends_an_earlier_run() {
     agent.receive(to_agent(plan(2, "new")), now);
     let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
     assert_eq!(actions, [AgentAction::Abandon]);
-    agent.over(Final::default(), now);
+    agent.report_end(Final::default(), now);
     let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
     let sealed = vec![7];
     assert_eq!(actions, [AgentAction::Prepare { step: 1, hash: "new".into(), sealed }]);
@@ -287,7 +287,7 @@ fn silence_counts_from_the_send_time() {
     agent.tick(now + Nanos::SECOND + DEAD_MAN + Nanos(1));
     let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
     assert!(actions.contains(&AgentAction::Stop), "{actions:?}");
-    agent.over(Final::default(), late);
+    agent.report_end(Final::default(), late);
     let ending = std::iter::from_fn(|| agent.next_action()).find_map(|action| match action {
         AgentAction::Say(Stamped { content: FromAgent::Final(end), .. }) => Some(end.ending),
         _ => None,

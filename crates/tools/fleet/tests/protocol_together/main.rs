@@ -229,7 +229,7 @@ impl World {
             member.agent.row(encode(&head, &Snapshot::default()));
             member.run = if last { None } else { Some((start, sent + 1)) };
             if last {
-                member.agent.over(Final::default(), now);
+                member.agent.report_end(Final::default(), now);
             }
         }
         while let Some(action) = self.members[row].agent.next_action() {
@@ -338,7 +338,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
     assert!(took > Nanos(DEAD_MAN.0 - 500 * MS) && took < Nanos(DEAD_MAN.0 + 500 * MS), "{took:?}");
     world.members.iter_mut().for_each(|member| {
         let now = Nanos(world.now.0.saturating_add_signed(member.ahead));
-        member.agent.over(Final::default(), now);
+        member.agent.report_end(Final::default(), now);
         let ending =
             std::iter::from_fn(|| member.agent.next_action()).find_map(|action| match action {
                 AgentAction::Say(Stamped { content: FromAgent::Final(end), .. }) => {

@@ -10,7 +10,7 @@ use fleet::protocol::agent::SLOTS_MAX;
 use fleet::protocol::slots::SlotTable;
 use plan::{Load, Plan};
 use sample::PartMove;
-use session::console::say;
+use session::console::print_message;
 use units::Nanos;
 
 /// Minimum time between an offer and the first arrival of the new part.
@@ -71,6 +71,7 @@ struct PartTransfer {
 }
 
 impl PartTransfer {
+    /// Divides a part among agents.
     /// `weights`: one for each worker of each receiving agent.
     fn new(weights: &[Vec<f64>]) -> PartTransfer {
         let all: Vec<f64> = weights.iter().flatten().copied().collect();
@@ -130,21 +131,21 @@ impl Merge {
                 let from = at - self.setup.start;
                 let number = wire.offer(&self.names[*to], slots.clone(), division.of, from);
                 self.ledgers[*to].take(shares, at, number);
-                self.ledgers[lost].give(share.clone(), part.from, at, number);
+                self.ledgers[lost].transfer(share.clone(), part.from, at, number);
                 let answer = Answer::Awaited;
                 self.moves.push(Handover { number, from: lost, to: *to, share, at, answer });
             }
         }
         let seconds = at.as_secs_f64() - self.setup.measure_from().as_secs_f64();
         let name = wire.name(&self.names[lost]);
-        say(&format!(
+        print_message(&format!(
             "from {seconds:.1} s, {} others take over the part of {name}",
             successors.len()
         ));
     }
 
     /// Records whether an agent accepts an offer. A refused part is lost.
-    pub(crate) fn taken(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
+    pub(crate) fn record_reply(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
         let mine = |step: &&mut Handover| step.number == number && step.answer == Answer::Awaited;
         let Some(step) = self.moves.iter_mut().find(mine) else { return };
         let (from, to) = (step.from, step.to);
@@ -152,7 +153,7 @@ impl Merge {
             step.answer = Answer::Taken;
             return;
         };
-        say(&format!("{} cannot take over the load: {why}", wire.name(&self.names[to])));
+        print_message(&format!("{} cannot take over the load: {why}", wire.name(&self.names[to])));
         step.answer = Answer::Refused(why);
         self.ledgers[to].refuse(number);
         self.ledgers[from].keep(number);

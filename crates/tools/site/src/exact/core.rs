@@ -75,7 +75,7 @@ pub(super) const SCRATCH_LEN: usize = 64 * 1024;
 
 impl Core {
     pub(super) fn new(config: &Config, shared: Shared) -> Core {
-        let only_times = config.faults.only_times() && config.connections_max.is_none();
+        let only_times = config.faults.affect_only_timing() && config.connections_max.is_none();
         Core {
             others: shared.pages.clone().filter(|_| only_times),
             page_thread: None,

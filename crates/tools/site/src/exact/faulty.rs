@@ -68,7 +68,7 @@ impl FaultyLoop {
             }
         }
         self.fire(None)?;
-        if self.core.faults.weak.accept_every.is_some() && self.rested() && self.has_room() {
+        if self.core.faults.weak.accept_every.is_some() && self.may_accept() && self.has_room() {
             self.poller.listen(true)?;
         }
         Ok(Turn::Again)
@@ -77,7 +77,7 @@ impl FaultyLoop {
     /// Returns the next instant with work.
     fn next_instant(&self) -> Option<Nanos> {
         let stall = self.core.stall.as_ref().and_then(|stall| stall.next_start());
-        let accept = (!self.rested()).then_some(self.accept_at);
+        let accept = (!self.may_accept()).then_some(self.accept_at);
         [self.core.next_timer(), stall, accept].into_iter().flatten().min()
     }
 
@@ -115,7 +115,7 @@ impl FaultyLoop {
     }
 
     /// Returns whether a connection may be accepted, if accepting is paced.
-    fn rested(&self) -> bool {
+    fn may_accept(&self) -> bool {
         self.core.faults.weak.accept_every.is_none() || net::reactor::monotonic() >= self.accept_at
     }
 
@@ -174,7 +174,7 @@ impl FaultyLoop {
         }
         if life == Life::Over {
             self.connections.remove(id);
-            let rested = self.rested();
+            let rested = self.may_accept();
             self.poller.listen(rested)?;
         }
         Ok(())
@@ -185,7 +185,7 @@ impl FaultyLoop {
         let Some(connection) = self.connections.remove(id) else { return Ok(()) };
         self.poller.delete(connection.fd())?;
         self.core.pass_on(connection.passed(self.poller.is_tcp()));
-        let rested = self.rested();
+        let rested = self.may_accept();
         self.poller.listen(rested)
     }
 }
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!((server.accepted, server.poller.listens()), (1, false));
         server.core.set_timer(net::reactor::monotonic(), Duty::Linger, NO_CONNECTION);
         assert_eq!(server.turn().unwrap(), Turn::Again);
-        assert!(server.rested() && !server.poller.listens());
+        assert!(server.may_accept() && !server.poller.listens());
         drop(first);
         // how long a broken server could block here
         let patience = net::reactor::monotonic() + Nanos::from_secs(5);

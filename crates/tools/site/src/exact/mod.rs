@@ -51,6 +51,7 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
+    /// Creates the loop.
     /// `stop`: an event descriptor; readable means stop.
     pub(crate) fn new(
         listener: Listener,

@@ -99,7 +99,7 @@ impl Outgoing {
         }
         let after = if making.last { After::Close } else { After::Keep };
         let body_len = has_length.then_some(declared);
-        let mut outgoing = Outgoing::of(parts, Some(status), body_len, after);
+        let mut outgoing = Outgoing::new(parts, Some(status), body_len, after);
         if making.drips {
             outgoing.prompt = prompt;
         }
@@ -115,19 +115,19 @@ impl Outgoing {
         let head = ResponseHead { status, date, framing, connection: Some("close"), extra: plain };
         let body_len = Some(text.len() as u64);
         let parts = vec![BodyPiece::Text(head.render()), BodyPiece::Text(text.into_bytes())];
-        Outgoing::of(parts, Some(status), body_len, After::Close)
+        Outgoing::new(parts, Some(status), body_len, After::Close)
     }
 
     pub(super) fn garbage(bytes: Vec<u8>) -> Outgoing {
-        Outgoing::of(vec![BodyPiece::Text(bytes)], None, None, After::Close)
+        Outgoing::new(vec![BodyPiece::Text(bytes)], None, None, After::Close)
     }
 
     pub(super) fn interim_continue() -> Outgoing {
         let parts = vec![BodyPiece::Text(CONTINUE.to_vec())];
-        Outgoing { is_final: false, ..Outgoing::of(parts, None, None, After::Keep) }
+        Outgoing { is_final: false, ..Outgoing::new(parts, None, None, After::Keep) }
     }
 
-    fn of(
+    fn new(
         parts: Vec<BodyPiece>,
         status: Option<u16>,
         body_len: Option<u64>,

@@ -108,7 +108,7 @@ impl RangeLoop {
         }
         let now = net::reactor::monotonic();
         for (key, act) in self.range.acts(now) {
-            self.carry_out(id_of(key), act);
+            self.perform(id_of(key), act);
         }
         while self.lingering.front().is_some_and(|(until, _)| *until <= now) {
             if let Some((_, id)) = self.lingering.pop_front() {
@@ -239,7 +239,7 @@ impl RangeLoop {
         }
     }
 
-    fn carry_out(&mut self, id: Id, act: Act) {
+    fn perform(&mut self, id: Id, act: Act) {
         let Some(line) = self.lines.get_mut(id) else { return };
         match act {
             Act::Send(bytes) => {
@@ -307,7 +307,11 @@ impl RangeLoop {
 
     fn drop_line(&mut self, id: Id, gone: Gone) {
         if self.lines.get_mut(id).is_some() {
-            self.range.gone(net::reactor::monotonic(), key_of(id), gone == Gone::Broken);
+            self.range.remove_connection(
+                net::reactor::monotonic(),
+                key_of(id),
+                gone == Gone::Broken,
+            );
             self.lines.remove(id);
         }
     }

@@ -56,7 +56,7 @@ const NO_FILE: &str = "Name a file of the set in the query: /file_set/dir00000/c
 
 impl DynamicPages {
     /// Returns the dynamic pages of a set; `None` if it has none.
-    pub(super) fn of(
+    pub(super) fn new(
         spec: Option<Spec>,
         seed: Seed,
         program: Option<PathBuf>,

@@ -91,5 +91,5 @@ fn write_event(text: &mut String, plan: &EventPlan, number: u64) {
             write!(text, "id: {number}\ndata: {{\"n\":{number}}}\n\ndata: [DONE]\n\n")
         }
     };
-    written.expect("memory takes it");
+    written.expect("writing to a String cannot fail");
 }

@@ -20,7 +20,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::Common;
 use super::body::{PageBody, Upload};
-use super::grpc_form::{CallForm, headed};
+use super::grpc_form::{CallForm, form_response};
 
 const ECHO: &str = include_str!("echo.proto");
 /// Replies that a stream may have.
@@ -99,7 +99,7 @@ impl GrpcReplies {
     }
 
     /// Sends the response in this form.
-    pub(super) fn formed(self, form: CallForm) -> GrpcReplies {
+    pub(super) fn with_form(self, form: CallForm) -> GrpcReplies {
         GrpcReplies { form, ..self }
     }
 
@@ -453,7 +453,7 @@ fn inflated(message: &[u8], most: u64) -> Result<Vec<u8>, Code> {
 
 fn conversation(request: Request<Upload>, chat: Option<u32>) -> Response<PageBody> {
     let conversation = Conversation::new(request.into_body(), chat);
-    headed(CallForm::GRPC, PageBody::Conversation(Box::new(conversation)))
+    form_response(CallForm::GRPC, PageBody::Conversation(Box::new(conversation)))
 }
 
 /// Returns the response to a request in an unknown encoding; it names the known ones.

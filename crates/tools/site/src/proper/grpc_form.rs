@@ -43,7 +43,7 @@ impl CallForm {
     pub(super) const GRPC: CallForm = CallForm { variant: Variant::Grpc, streams: true };
 
     /// Returns the form of a request; `None` if it is not a call.
-    pub(super) fn of(request: &Request<Upload>) -> Option<CallForm> {
+    pub(super) fn new(request: &Request<Upload>) -> Option<CallForm> {
         let kind = request.headers().get(header::CONTENT_TYPE)?.to_str().ok()?;
         let is_connect = request.headers().contains_key("connect-protocol-version");
         let form = CallForm::of_kind(kind, is_connect)?;
@@ -114,7 +114,7 @@ impl CallForm {
             tokio::time::sleep_until(at).await;
             return connect_error(code, message);
         }
-        headed(self, PageBody::Replies(replies.formed(self)))
+        form_response(self, PageBody::Replies(replies.with_form(self)))
     }
 
     /// Returns a response without messages: of one list of fields (Trailers-Only) in gRPC and
@@ -126,9 +126,9 @@ impl CallForm {
         }
         if self.variant == Variant::Connect {
             let end = self.end(number, message).and_then(|frame| frame.into_data().ok());
-            return headed(self, PageBody::Whole(end.unwrap_or_default()));
+            return form_response(self, PageBody::Whole(end.unwrap_or_default()));
         }
-        let mut response = headed(self, PageBody::Whole(Bytes::new()));
+        let mut response = form_response(self, PageBody::Whole(Bytes::new()));
         response.headers_mut().extend(trailers(number, message));
         response
     }
@@ -160,7 +160,7 @@ fn described(code: u32, message: &str) -> serde_json::Value {
 fn connect_error(code: u32, message: &str) -> Response<PageBody> {
     let text = described(code, message).to_string();
     let form = CallForm { variant: Variant::Connect, streams: false };
-    let mut response = headed(form, PageBody::Whole(text.into()));
+    let mut response = form_response(form, PageBody::Whole(text.into()));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     // the table of the Connect protocol
@@ -180,7 +180,7 @@ fn connect_error(code: u32, message: &str) -> Response<PageBody> {
     response
 }
 
-pub(super) fn headed(form: CallForm, body: PageBody) -> Response<PageBody> {
+pub(super) fn form_response(form: CallForm, body: PageBody) -> Response<PageBody> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(SERVER));

@@ -85,7 +85,7 @@ impl Common {
             sleeping: config.sleeping,
             hello: config.engine() == Engine::Exact,
             files: config.files.map(|spec| Arc::new(spec.set(config.seed))),
-            dynamic: dynamic::DynamicPages::of(config.files, config.seed, config.cgi.clone())
+            dynamic: dynamic::DynamicPages::new(config.files, config.seed, config.cgi.clone())
                 .map(Arc::new),
             log: config.log.clone(),
             bed: Arc::new(Mutex::new(())),

@@ -171,13 +171,13 @@ fn word(number: u64) -> String {
 }
 
 fn data(text: &mut String, value: &Value) {
-    write!(text, "data: {value}\n\n").expect("memory takes it");
+    write!(text, "data: {value}\n\n").expect("writing to a String cannot fail");
 }
 
 /// Writes an event named after its type.
 fn event(text: &mut String, value: &Value) {
     let name = value["type"].as_str().unwrap_or_default();
-    write!(text, "event: {name}\ndata: {value}\n\n").expect("memory takes it");
+    write!(text, "event: {name}\ndata: {value}\n\n").expect("writing to a String cannot fail");
 }
 
 /// Returns the response to a chat.

@@ -57,7 +57,7 @@ pub(super) async fn answer(request: Request<Upload>, common: &Common) -> SiteRes
 }
 
 async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse {
-    if let Some(form) = CallForm::of(&request) {
+    if let Some(form) = CallForm::new(&request) {
         return SiteResponse::Page(grpc::respond(request, form, common).await);
     }
     let found = match refused(&request, common) {
@@ -87,7 +87,7 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
         return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
     }
     if let Route::Socket(plan) = &route
-        && let Err(error) = SocketVisit::of(&request, plan)
+        && let Err(error) = SocketVisit::new(&request, plan)
     {
         return SiteResponse::Page(no_socket(error));
     }
@@ -194,7 +194,7 @@ fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawResponse> {
         return None;
     }
     let kind = match *route {
-        Route::Socket(ref plan) => RawKind::Socket(Box::new(SocketVisit::of(request, plan).ok()?)),
+        Route::Socket(ref plan) => RawKind::Socket(Box::new(SocketVisit::new(request, plan).ok()?)),
         Route::Close(len) => RawKind::Close { len },
         Route::Chunked { len, pieces, trailer: true } => RawKind::Trailer { len, pieces },
         Route::Status { code: code @ 100..=199, .. } => RawKind::Interim { code },
@@ -265,7 +265,7 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
         Route::Digest(target) => digest(request.method(), request.headers(), &target),
         Route::Login { name } => ok(JSON, login_text(&name)),
         Route::Token(lifetime) => token(request.headers(), lifetime),
-        Route::Me => me(request.headers()),
+        Route::Me => identity_page(request.headers()),
         Route::Redirect(0) => ok(TEXT, "Arrived.\n"),
         Route::Redirect(hops) => status(302, &format!("/redirect/{}", hops - 1)),
         Route::File(path) => file(&path, common),
@@ -411,7 +411,7 @@ fn token(headers: &HeaderMap, lifetime: Nanos) -> Response<PageBody> {
     with(response, header::WWW_AUTHENTICATE, "Basic realm=\"loadstone site\"")
 }
 
-fn me(headers: &HeaderMap) -> Response<PageBody> {
+fn identity_page(headers: &HeaderMap) -> Response<PageBody> {
     match authorization(headers).and_then(bearer_of) {
         Some(name) if is_current(name, unix_ms()) => ok(JSON, name_text(name)),
         _ => {

@@ -31,7 +31,7 @@ impl SocketVisit {
     ///
     /// # Errors
     /// Fails with the error of the upgrade.
-    pub(super) fn of<B>(
+    pub(super) fn new<B>(
         request: &hyper::Request<B>,
         plan: &SocketPlan,
     ) -> Result<SocketVisit, ServerError> {
@@ -42,7 +42,7 @@ impl SocketVisit {
     /// `number` replaces it.
     ///
     /// # Errors
-    /// As [`SocketVisit::of`].
+    /// As [`SocketVisit::new`].
     pub(super) fn of_tunnel<B>(
         request: &hyper::Request<B>,
         plan: &SocketPlan,

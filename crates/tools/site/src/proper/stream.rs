@@ -115,7 +115,7 @@ impl Backlog {
         Poll::Ready(())
     }
 
-    fn wrote(&self, full: bool) {
+    fn note_written(&self, full: bool) {
         self.full.set(full);
         if !full && let Some(waker) = self.waiting.borrow_mut().take() {
             waker.wake();
@@ -167,10 +167,10 @@ impl CountedStream {
         match result {
             Poll::Ready(Ok(count)) => {
                 self.counters.sent(*count);
-                self.backlog.wrote(false);
+                self.backlog.note_written(false);
             }
-            Poll::Ready(Err(_)) => self.backlog.wrote(false),
-            Poll::Pending => self.backlog.wrote(true),
+            Poll::Ready(Err(_)) => self.backlog.note_written(false),
+            Poll::Pending => self.backlog.note_written(true),
         }
     }
 }

@@ -30,7 +30,7 @@ fn the_books_agree_with_the_client_and_the_log() {
     for options in ENGINES {
         let shown = Shown::default();
         let mut config = config(options);
-        config.log = Some(AccessLog::to(shown.clone()));
+        config.log = Some(AccessLog::with_writer(shown.clone()));
         let site = Site::start(config).unwrap();
         let (mut sent, mut received) = (0, 0);
         for _ in 0..3 {
@@ -75,7 +75,7 @@ fn an_unwritable_log_is_reported() {
         }
     }
     let mut config = config(&[]);
-    config.log = Some(AccessLog::to(Full));
+    config.log = Some(AccessLog::with_writer(Full));
     let site = Site::start(config).unwrap();
     assert!(ask(&site, last("GET /hw")).ends_with("hello world"));
     assert!(site.stop().unwrap().log_lines_lost > 0);

@@ -251,7 +251,7 @@ impl Director for RandomLoad<'_> {
     fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         for (place, talk) in over {
             let Some((shot, script)) = self.waiting.remove(&place) else { continue };
-            *self.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
+            *self.tally.entry(fuzz::outcome_class(&shot, &talk)).or_default() += 1;
             let judgement = fuzz::judge(&shot, &talk, self.plain);
             // slowness is what the case looks for; a server error is a finding
             let fault =

@@ -9,8 +9,8 @@ use crate::{Runner, bounds, habits, pressure};
 use conduit::streams::HEAD;
 use dialogue::calls;
 use dialogue::http2::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS,
-    Spoken, WINDOW_UPDATE, write,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, Protocol, RST_STREAM,
+    SETTINGS, WINDOW_UPDATE, write,
 };
 use dialogue::http3;
 use dialogue::talk::{Awaited, Move, TalkEnd, TalkScript};
@@ -212,7 +212,7 @@ pub(super) fn run(
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
     let round = pressure::round(runner, &case.id, &plan);
-    let over_quic = runner.target.spoken.is_http3();
+    let over_quic = runner.target.protocol.is_http3();
     report(with, &round, (connections, bytes, over_quic), result);
 }
 
@@ -226,7 +226,7 @@ fn frames_of(kind: FloodKind) -> &'static FloodFrames {
 fn script(runner: &mut Runner<'_>, with: &FrameFlood) -> TalkScript {
     let kind = frames_of(with.kind);
     let request = habits::plain_frame(runner.target, "");
-    let over_quic = runner.target.spoken.is_http3();
+    let over_quic = runner.target.protocol.is_http3();
     let block = match over_quic {
         true => request.get(HEAD..).unwrap_or_default(),
         false => write::first_payload(&request),
@@ -250,8 +250,8 @@ fn script(runner: &mut Runner<'_>, with: &FrameFlood) -> TalkScript {
         steps.push(Move::Pause(with.pause));
         at = end;
     }
-    let spoken = if over_quic { Spoken::Http3 } else { Spoken::Http2Raw };
-    TalkScript { hold: true, spoken, ..runner.bare(steps, LIFE) }
+    let protocol = if over_quic { Protocol::Http3 } else { Protocol::Http2Raw };
+    TalkScript { hold: true, protocol, ..runner.bare(steps, LIFE) }
 }
 
 /// Records the effect on well-behaved clients, and the server's reaction to the flood.

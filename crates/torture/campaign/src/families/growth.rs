@@ -408,7 +408,7 @@ mod tests {
         let slope = Slope::new(&[10, 20, 22, 24, 26, 28].map(|level| level << 20)).unwrap();
         for (steep, found) in [(None, ""), (Some((&memory, &slope)), " (2.00 MiB a batch so far)")]
         {
-            let mut result = CaseResult::of(case);
+            let mut result = CaseResult::new(case);
             unexamined(&grown, "random bytes", steep, &mut result);
             assert_eq!(result.outcome, TestOutcome::Inconclusive);
             let why = format!(

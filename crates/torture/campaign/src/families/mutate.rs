@@ -63,7 +63,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
         for (((number, specimen), shot), (script, talk)) in
             round.iter().zip(&shots).zip(scripts.into_iter().zip(talks))
         {
-            if talk.end != TalkEnd::Bounded && corpus.learn(specimen, Behaviour::of(&talk)) {
+            if talk.end != TalkEnd::Bounded && corpus.learn(specimen, Behaviour::new(&talk)) {
                 oldest = oldest.max(specimen.generation());
             }
             let name = mutant(*number, runner.settings.seed);
@@ -97,7 +97,7 @@ fn mutant(number: u64, seed: u64) -> String {
 }
 
 fn first_time(shot: &Shot) -> Nanos {
-    match judge::lacking(&sent(&shot.moves)) {
+    match judge::missing_part(&sent(&shot.moves)) {
         Some(_) => WAITING_TIME,
         None => FIRST_TIME.min(PLAIN_DEADLINE),
     }

@@ -60,7 +60,7 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
             let silent = talk.end == TalkEnd::Silent;
             let fired = assess(runner, case, &name, shot, 1, script, talk);
             if hangs > 0 && silent && !fired.1.outcome.is_favorable() {
-                *result.tally.entry(fuzz::tallied(shot, &fired.0)).or_default() += 1;
+                *result.tally.entry(fuzz::outcome_class(shot, &fired.0)).or_default() += 1;
                 hangs += 1;
                 continue;
             }
@@ -122,13 +122,13 @@ pub(crate) fn book(
     (talk, judgement): (Talk, Judgement),
     result: &mut CaseResult,
 ) -> TestOutcome {
-    let row = format!("{page}{}", fuzz::tallied(shot, &talk));
+    let row = format!("{page}{}", fuzz::outcome_class(shot, &talk));
     *result.tally.entry(row).or_default() += 1;
     // a conversation that our own limits stopped shows nothing about the server
     if judgement.outcome.is_favorable() || talk.end == TalkEnd::Bounded {
         return TestOutcome::Pass;
     }
-    let kind = FailureKind::of(&talk, runner.profile.plain());
+    let kind = FailureKind::new(&talk, runner.profile.plain());
     let silent = talk.end == TalkEnd::Silent;
     let again_bytes = record::sent_again(&script(runner, shot), &talk, judgement.kind);
     let mut kept = ExchangeResult {
@@ -165,7 +165,7 @@ fn shot(runner: &Runner<'_>, case: &Case, fuzz: &Fuzz, index: u64) -> Shot {
 
 pub(crate) fn script(runner: &mut Runner<'_>, shot: &Shot) -> TalkScript {
     // legitimate waiting is silent, however long
-    let rightly = judge::lacking(&sent(&shot.moves)).map_or(Nanos::NEVER, |_| WAITING);
+    let rightly = judge::missing_part(&sent(&shot.moves)).map_or(Nanos::NEVER, |_| WAITING);
     let silence = runner
         .profile
         .silence_max(runner.settings.silence_max)

@@ -70,7 +70,7 @@ pub struct PressureVerdict {
 }
 
 /// Returns the response time from which a probe is slow.
-pub fn slow_from(base: &Baseline) -> Nanos {
+pub fn slow_threshold(base: &Baseline) -> Nanos {
     (base.p99 * P99_FACTOR).max(base.p99 + P99_MORE)
 }
 
@@ -279,7 +279,7 @@ fn degradation(pressed: &Pressed<'_>, health: &Health) -> Vec<String> {
             .push(format!("{} of the time well-behaved clients were not served", show::share(not)));
     }
     if is_slow(pressed) {
-        let bound = show::duration(slow_from(&pressed.base));
+        let bound = show::duration(slow_threshold(&pressed.base));
         let p99 = show::duration(health.p99);
         lines.push(format!("their 99th percentile was {p99}; up to {bound} is normal"));
     }
@@ -314,7 +314,7 @@ fn classify(pressed: &Pressed<'_>, health: &Health) -> PressureOutcome {
 
 /// Returns whether the 99th percentile exceeds the limit by more than noise.
 fn is_slow(pressed: &Pressed<'_>) -> bool {
-    let bound = slow_from(&pressed.base);
+    let bound = slow_threshold(&pressed.base);
     let own: Vec<&Probe> = pressed.armed_probes(ProbeKind::New).collect();
     let slow = own.iter().filter(|probe| probe.over > bound).count();
     slow >= SLOW_FEW && slow as f64 > RARE * own.len() as f64

@@ -55,6 +55,7 @@ impl Current {
     }
 
     /// Records when the connection was established.
+    /// Records when the connection was established.
     /// `span`: from the start of its connection until it was established.
     fn connect(&mut self, span: Option<Nanos>) {
         if let (Some(at), Some(span)) = (self.opened_at, span) {
@@ -206,7 +207,7 @@ impl KeptConnection {
     ) {
         let step = self.step(pattern);
         match self.place {
-            Some(place) => stage.say(place, vec![step]),
+            Some(place) => stage.add_steps(place, vec![step]),
             None => {
                 let script = TalkScript {
                     start: now,
@@ -228,13 +229,13 @@ impl KeptConnection {
     /// Returns the next call. Over HTTP/2 each uses a separate stream, and the opening precedes the
     /// first.
     fn step(&self, pattern: &Pattern) -> Move {
-        let spoken = pattern.new.spoken;
-        if !spoken.has_frames() {
+        let protocol = pattern.new.protocol;
+        if !protocol.has_frames() {
             return Move::Send(pattern.keep.clone());
         }
         let calls = if self.place.is_some() { self.answered as u32 } else { 0 };
-        let call = habits::later_frame(spoken, &pattern.keep, calls);
-        let opening = if spoken.is_http3() { http3::write::opening() } else { write::opening() };
+        let call = habits::later_frame(protocol, &pattern.keep, calls);
+        let opening = if protocol.is_http3() { http3::write::opening() } else { write::opening() };
         Move::Send(if calls == 0 { [opening, call].concat() } else { call })
     }
 

@@ -40,8 +40,9 @@ fn random_data_shrinks_to_the_cause() {
 #[test]
 fn stream_pieces_are_removed_completely() {
     use dialogue::http3::write;
-    let bad = write::on(0, &[0, 1, 65], true);
-    let pieces = [write::opening(), write::on(4, b"more", false), bad.clone(), write::reset(4, 1)];
+    let bad = write::stream_bytes(0, &[0, 1, 65], true);
+    let pieces =
+        [write::opening(), write::stream_bytes(4, b"more", false), bad.clone(), write::reset(4, 1)];
     let (left, _) = shrunk(&pieces.concat(), |bytes| has(bytes, &[0, 1, 65]));
     assert_eq!(left, bad.escape_ascii().to_string());
 }

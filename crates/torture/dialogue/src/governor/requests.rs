@@ -2,7 +2,7 @@
 //! first byte; each empty line after that ends one. A GET, a POST and half a head each count as
 //! one, and pipelined GETs count individually.
 
-use crate::http2::{FRAME_HEAD, HEADERS, PREFACE, Spoken};
+use crate::http2::{FRAME_HEAD, HEADERS, PREFACE, Protocol};
 use conduit::streams::{self, AGAIN, Head, PieceKind};
 
 /// Methods that change data on a server.
@@ -78,9 +78,9 @@ pub enum SendPermit {
 
 impl Requests {
     /// Returns a counter for a connection of this protocol.
-    pub fn of(spoken: Spoken) -> Requests {
-        let frames = spoken.is_http2().then(FramePosition::default);
-        let pieces = spoken.is_http3().then(PiecePosition::default);
+    pub fn new(protocol: Protocol) -> Requests {
+        let frames = protocol.is_http2().then(FramePosition::default);
+        let pieces = protocol.is_http3().then(PiecePosition::default);
         Requests { frames, pieces, ..Requests::default() }
     }
 
@@ -227,7 +227,7 @@ fn is_action(piece: Head) -> bool {
 
 impl PiecePosition {
     /// Returns how many bytes of the piece's start are needed.
-    fn wanted(&self) -> usize {
+    fn bytes_needed(&self) -> usize {
         let head = self.head.first_chunk::<{ streams::HEAD }>().and_then(Head::from_bytes);
         match head {
             Some(piece) if is_packet(piece) => OPENED,
@@ -273,7 +273,7 @@ impl PiecePosition {
                 continue;
             }
             let rest = &bytes[at..];
-            let count = (self.wanted() - self.head.len()).min(rest.len());
+            let count = (self.bytes_needed() - self.head.len()).min(rest.len());
             let head: Vec<u8> = self.head.iter().chain(&rest[..count]).copied().collect();
             let Some(whole) = head.first_chunk::<{ streams::HEAD }>() else {
                 self.head = head;
@@ -320,8 +320,8 @@ mod tests {
     }
 
     /// Returns where permission was requested, for bytes in pieces of `size`.
-    fn asked(spoken: Spoken, sent: &[u8], size: usize) -> Vec<usize> {
-        let mut requests = Requests::of(spoken);
+    fn permission_points(protocol: Protocol, sent: &[u8], size: usize) -> Vec<usize> {
+        let mut requests = Requests::new(protocol);
         let (mut at, mut asked) = (0, Vec::new());
         while at < sent.len() {
             let end = sent.len().min(at + size);
@@ -344,9 +344,12 @@ mod tests {
         let sent = [write::opening(), ask(1), write::ping(), ask(3), ask(5)].concat();
         let (opening, one) = (write::opening().len(), ask(1).len());
         let second = opening + one + write::ping().len();
-        assert_eq!(asked(Spoken::Http2, &sent, sent.len()), [0, second, second + one]);
+        assert_eq!(
+            permission_points(Protocol::Http2, &sent, sent.len()),
+            [0, second, second + one]
+        );
         for size in [1, 2, 3, 4, 7] {
-            let asked = asked(Spoken::Http2, &sent, size);
+            let asked = permission_points(Protocol::Http2, &sent, size);
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
         }
     }
@@ -358,7 +361,7 @@ mod tests {
         let sent = [write::opening(), ask(0), write::reset(0, 1), ask(4), ask(8)].concat();
         let second = write::opening().len() + ask(0).len() + write::reset(0, 1).len();
         for size in [1, 7, sent.len()] {
-            let asked = asked(Spoken::Http3, &sent, size);
+            let asked = permission_points(Protocol::Http3, &sent, size);
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
             assert!(size == 1 || asked == [0, second, second + ask(4).len()] || size == 7);
         }
@@ -371,7 +374,7 @@ mod tests {
         let sent = [packet("none", b"").unwrap(), packet("twice", b"\x01").unwrap(), stream];
         let sent = [sent.concat(), sent[1..].concat()].concat();
         for size in [1, 5, 17, sent.len()] {
-            let asked = asked(Spoken::Http3, &sent, size);
+            let asked = permission_points(Protocol::Http3, &sent, size);
             // the first request, which every connection has, and two packets
             assert_eq!(asked.len(), 3, "pieces of {size} bytes: {asked:?}");
         }
@@ -385,7 +388,7 @@ mod tests {
         let again = action("again").unwrap();
         let sent = [ask(0), ask(4), again.clone(), action("finish").unwrap(), again].concat();
         for size in [1, 7, sent.len()] {
-            let asked = asked(Spoken::Http3, &sent, size);
+            let asked = permission_points(Protocol::Http3, &sent, size);
             // two, and both twice more
             assert_eq!(asked.len(), 6, "pieces of {size} bytes: {asked:?}");
         }

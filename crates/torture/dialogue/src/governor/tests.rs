@@ -192,11 +192,11 @@ fn third_party_machines_in_front_bar_stress_cases() {
     one.bar_if_third_party(vec!["W-01".into()]);
     let plain = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     one.heard(&talk(plain, TalkEnd::Open, ms(3)));
-    assert_eq!(one.barred("W-01"), None);
+    assert_eq!(one.why_forbidden("W-01"), None);
     let fronted = "HTTP/1.1 200 OK\r\nCF-Ray: 8\r\nContent-Length: 0\r\n\r\n";
     one.heard(&talk(fronted, TalkEnd::Open, ms(3)));
-    assert!(one.barred("W-01").unwrap().starts_with("Cloudflare responds in front"));
-    assert_eq!(one.barred("F-01"), None);
+    assert!(one.why_forbidden("W-01").unwrap().starts_with("Cloudflare responds in front"));
+    assert_eq!(one.why_forbidden("F-01"), None);
 }
 
 #[test]

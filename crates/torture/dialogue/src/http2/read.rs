@@ -202,7 +202,7 @@ impl FrameReader {
     }
 
     /// Returns whether GOAWAY was received.
-    pub fn goodbye(&self) -> bool {
+    pub fn has_goaway(&self) -> bool {
         self.goodbye
     }
 
@@ -250,7 +250,7 @@ impl FrameReader {
     }
 
     /// Takes the replies that a well-behaved client must send.
-    pub fn owed(&mut self) -> Vec<u8> {
+    pub fn take_replies(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.owed)
     }
 
@@ -332,20 +332,20 @@ impl FrameReader {
                 if let Some(size) = setting(payload, INITIAL_WINDOW_SIZE) {
                     self.windows.set_initial(size);
                 }
-                self.owe(&write::settings_ack());
+                self.queue_reply(&write::settings_ack());
             }
             WINDOW_UPDATE => {
                 if let Some(more) = payload.first_chunk() {
                     self.windows.open(stream, u32::from_be_bytes(*more) & 0x7fff_ffff);
                 }
             }
-            PING if flags & ACK == 0 => self.owe(&write::frame(PING, ACK, 0, payload)),
+            PING if flags & ACK == 0 => self.queue_reply(&write::frame(PING, ACK, 0, payload)),
             _ => {}
         }
         Ok(())
     }
 
-    fn owe(&mut self, acknowledgement: &[u8]) {
+    fn queue_reply(&mut self, acknowledgement: &[u8]) {
         if self.owed.len() + acknowledgement.len() <= OWED_MAX {
             self.owed.extend_from_slice(acknowledgement);
         }

@@ -29,7 +29,7 @@ pub fn packet(options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 /// Fails for an invalid option.
-pub fn shake(options: &str, parameters: &[u8]) -> Result<Vec<u8>, String> {
+pub fn handshake_options(options: &str, parameters: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &SHAKE_OPTIONS, "a handshake")?;
     let mut out = Vec::new();
     let payload = [&bits.to_be_bytes(), parameters].concat();
@@ -138,7 +138,7 @@ pub(crate) fn row(kind: u64) -> Option<u8> {
 }
 
 /// Returns the row of a frame with this name.
-pub fn named(name: &str) -> Option<u8> {
+pub fn frame_row(name: &str) -> Option<u8> {
     FRAMES.iter().position(|(known, _)| *known == name).and_then(|row| u8::try_from(row).ok())
 }
 
@@ -191,12 +191,12 @@ pub(crate) fn describe(row: u8) -> &'static str {
 
 /// Returns whether the server's QPACK table has no faults.
 pub fn is_table_sound(frames: &[FrameSeen]) -> bool {
-    let mut rows = TABLE_FAULTS.iter().filter_map(|(name, _)| named(name));
-    !rows.any(|row| is_heard(frames, row))
+    let mut rows = TABLE_FAULTS.iter().filter_map(|(name, _)| frame_row(name));
+    !rows.any(|row| has_frame(frames, row))
 }
 
 /// Returns whether this frame was received.
-pub fn is_heard(frames: &[FrameSeen], row: u8) -> bool {
+pub fn has_frame(frames: &[FrameSeen], row: u8) -> bool {
     frames.iter().any(|frame| frame.is_over_quic() && (frame.kind, frame.flags) == (FRAME, row))
 }
 
@@ -204,14 +204,14 @@ pub fn is_heard(frames: &[FrameSeen], row: u8) -> bool {
 /// not close it.
 pub fn ended_by_us(frames: &[FrameSeen]) -> bool {
     let ends = ["beyond-limits", "held-large", "broken-rules"];
-    let mut rows = ends.into_iter().filter_map(named);
-    rows.any(|row| is_heard(frames, row))
+    let mut rows = ends.into_iter().filter_map(frame_row);
+    rows.any(|row| has_frame(frames, row))
 }
 
 /// Returns whether we closed it because our buffer after a gap was full: the server violated no
 /// rule.
 pub fn gap_buffer_was_full(frames: &[FrameSeen]) -> bool {
-    named("held-large").is_some_and(|row| is_heard(frames, row))
+    frame_row("held-large").is_some_and(|row| has_frame(frames, row))
 }
 
 /// Returns whether it is notable, that is, not part of every connection.
@@ -224,7 +224,7 @@ pub fn is_reported(frame: &FrameSeen) -> bool {
 /// Returns whether PATH_RESPONSE with these eight bytes was received (section 8.2.2).
 pub fn is_echoed(frames: &[FrameSeen], bytes: &[u8]) -> bool {
     let of = frames.iter().filter(|frame| frame.is_over_quic() && frame.kind == FRAME);
-    of.filter(|frame| Some(frame.flags) == named("PATH_RESPONSE"))
+    of.filter(|frame| Some(frame.flags) == frame_row("PATH_RESPONSE"))
         .any(|frame| frame.payload == bytes)
 }
 
@@ -249,8 +249,10 @@ mod tests {
     fn packets_are_described() {
         let made = packet("reserved+twice", b"\x01").unwrap();
         assert_eq!(made[HEAD..], [0, 2 | 16, 1]);
-        let early = handshake(&[Move::Send(shake("early+hold", b"").unwrap())]).unwrap();
-        let other = handshake(&[Move::Send(shake("hold", b"\x0a\x01\x15").unwrap())]).unwrap();
+        let early =
+            handshake(&[Move::Send(handshake_options("early+hold", b"").unwrap())]).unwrap();
+        let other =
+            handshake(&[Move::Send(handshake_options("hold", b"\x0a\x01\x15").unwrap())]).unwrap();
         assert!(is_early(&early) && !is_early(&other) && other.ends_with(b"\x0a\x01\x15"));
         let twice = [action("again").unwrap(), action("finish").unwrap(), action("again").unwrap()];
         assert_eq!(times_again(&[Move::Send(twice.concat()), Move::Close]), 2);
@@ -270,7 +272,7 @@ mod tests {
 
     #[test]
     fn received_frames_have_names() {
-        let row = named("PATH_RESPONSE").unwrap();
+        let row = frame_row("PATH_RESPONSE").unwrap();
         let seen = FrameSeen {
             kind: FRAME,
             flags: row,
@@ -280,7 +282,7 @@ mod tests {
         };
         assert_eq!(seen.to_string(), "PATH_RESPONSE");
         let frames = [seen];
-        assert!(is_heard(&frames, row) && !is_heard(&frames, row + 1));
+        assert!(has_frame(&frames, row) && !has_frame(&frames, row + 1));
         assert!(is_echoed(&frames, b"lodstone") && !is_echoed(&frames, b"lodston3"));
     }
 }

@@ -85,8 +85,11 @@ mod tests {
     #[test]
     fn only_stream_pieces_are_described() {
         let plain = |bytes: &[u8]| bytes.escape_ascii().to_string();
-        let bytes =
-            [write::on(2, &[0, 4, 0], false), write::reset(0, 0x10c), write::on(4, b"a", true)];
+        let bytes = [
+            write::stream_bytes(2, &[0, 4, 0], false),
+            write::reset(0, 0x10c),
+            write::stream_bytes(4, b"a", true),
+        ];
         let bytes = bytes.concat();
         assert_eq!(
             describe_pieces(&bytes, plain).unwrap(),

@@ -27,7 +27,7 @@ pub fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Returns bytes of a stream; the first of them open the stream, `last` ends it.
-pub fn on(stream: u64, bytes: &[u8], last: bool) -> Vec<u8> {
+pub fn stream_bytes(stream: u64, bytes: &[u8], last: bool) -> Vec<u8> {
     let mut out = Vec::new();
     streams::put_data(&mut out, stream, bytes, last);
     out
@@ -54,9 +54,9 @@ fn piece(kind: PieceKind, stream: u64, code: u64) -> Vec<u8> {
 pub fn opening() -> Vec<u8> {
     let control = [vec![CONTROL as u8], frame(SETTINGS, &[])].concat();
     [
-        on(CONTROL_STREAM, &control, false),
-        on(ENCODER_STREAM, &[ENCODER as u8], false),
-        on(DECODER_STREAM, &[DECODER as u8], false),
+        stream_bytes(CONTROL_STREAM, &control, false),
+        stream_bytes(ENCODER_STREAM, &[ENCODER as u8], false),
+        stream_bytes(DECODER_STREAM, &[DECODER as u8], false),
     ]
     .concat()
 }
@@ -81,7 +81,7 @@ pub fn section(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
 
 /// Returns a request without content, complete on its stream.
 pub fn request(stream: u64, section: &[u8]) -> Vec<u8> {
-    on(stream, &frame(HEADERS, section), true)
+    stream_bytes(stream, &frame(HEADERS, section), true)
 }
 
 /// Returns a request of [`request`] for another stream.

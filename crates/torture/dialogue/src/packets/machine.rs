@@ -211,7 +211,7 @@ impl PacketTalk {
     }
 
     /// Sends the segments of the step, at once or over time.
-    pub fn say(&mut self, now: Nanos, step: &SegmentStep) {
+    pub fn send_step(&mut self, now: Nanos, step: &SegmentStep) {
         self.now = now;
         let content = match (&step.part, &step.data) {
             (Some(part), _) => self.stream[part.range(self.stream.len())].to_vec(),
@@ -233,7 +233,7 @@ impl PacketTalk {
         let mut at = now;
         for _ in 0..step.times.max(1) {
             let mut number = seq;
-            for content in cut(&content, step.size.map_or(SEGMENT_MAX, usize::from)) {
+            for content in split_content(&content, step.size.map_or(SEGMENT_MAX, usize::from)) {
                 let mut segment = self.raw(step, number, content.to_vec());
                 segment.keep = counts && is_well_behaved(&segment) && step.stamp == 0;
                 number = number.wrapping_add(segment.span());
@@ -251,19 +251,19 @@ impl PacketTalk {
     /// Sends bytes after everything sent before.
     pub fn send_bytes_step(&mut self, now: Nanos, bytes: &[u8]) {
         let data = Some(PacketContent::Bytes(bytes.to_vec()));
-        self.say(now, &SegmentStep { data, times: 1, ..SegmentStep::default() });
+        self.send_step(now, &SegmentStep { data, times: 1, ..SegmentStep::default() });
     }
 
     /// Sends the whole stream after everything sent before, in order.
     pub fn send_stream_step(&mut self, now: Nanos) {
         let part = Some(StreamPart::ALL);
-        self.say(now, &SegmentStep { part, times: 1, ..SegmentStep::default() });
+        self.send_step(now, &SegmentStep { part, times: 1, ..SegmentStep::default() });
     }
 
     /// Sends FIN.
     pub fn half_close(&mut self, now: Nanos) {
         let flags = Some(flag::FIN | flag::ACK);
-        self.say(now, &SegmentStep { flags, times: 1, ..SegmentStep::default() });
+        self.send_step(now, &SegmentStep { flags, times: 1, ..SegmentStep::default() });
     }
 
     /// Ends the connection without leaving state at the peer: FIN if the peer has closed and we
@@ -564,7 +564,7 @@ fn is_well_behaved(segment: &RawSegment) -> bool {
 }
 
 /// Splits content into pieces; one empty piece without content.
-fn cut(content: &[u8], size: usize) -> Vec<&[u8]> {
+fn split_content(content: &[u8], size: usize) -> Vec<&[u8]> {
     match content.is_empty() {
         true => vec![content],
         false => content.chunks(size.clamp(1, SEGMENT_MAX)).collect(),

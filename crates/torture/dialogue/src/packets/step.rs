@@ -94,7 +94,7 @@ impl PacketKind {
         }
     }
 
-    pub fn named(id: &str) -> Option<PacketKind> {
+    pub fn from_name(id: &str) -> Option<PacketKind> {
         PacketKind::ALL.into_iter().find(|kind| kind.id() == id)
     }
 
@@ -334,7 +334,7 @@ fn opening(fields: &StepFields) -> Result<Opening, String> {
 
 fn expected(value: &str, fields: &StepFields) -> Result<PacketStep, String> {
     let kind = |word: &str| {
-        let found = PacketKind::named(word).filter(|kind| *kind != PacketKind::Nothing);
+        let found = PacketKind::from_name(word).filter(|kind| *kind != PacketKind::Nothing);
         found.ok_or_else(|| {
             format!("{} cannot be expected; write syn-ack, ack, data, fin or rst", quoted(word))
         })

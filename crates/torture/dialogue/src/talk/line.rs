@@ -7,7 +7,7 @@ use super::{
 };
 use crate::governor::{Admission, Governor, Requests, SendPermit};
 use crate::hello::{HANDSHAKE, Hello, name_of};
-use crate::http2::{FOLLOW_UP, FrameReader, OWED_MAX, SOCKET, Spoken};
+use crate::http2::{FOLLOW_UP, FrameReader, OWED_MAX, Protocol, SOCKET};
 use crate::http3;
 use crate::packets::PacketTalk;
 use crate::replies::Replies;
@@ -113,7 +113,7 @@ impl Conversation {
             step: 0,
             plain: Vec::new(),
             plain_at: 0,
-            requests: Requests::of(script.spoken),
+            requests: Requests::new(script.protocol),
             fresh: 0,
             fresh_at: Nanos::ZERO,
             unanswered: 0,
@@ -126,10 +126,10 @@ impl Conversation {
             reading: true,
             more: false,
             session: None,
-            replies: match script.spoken {
-                Spoken::Http1 => Replies::new(&script.methods),
-                Spoken::Http2 | Spoken::Http2Raw => Replies::http2(),
-                Spoken::Http3 | Spoken::Datagrams => {
+            replies: match script.protocol {
+                Protocol::Http1 => Replies::new(&script.methods),
+                Protocol::Http2 | Protocol::Http2Raw => Replies::http2(),
+                Protocol::Http3 | Protocol::Datagrams => {
                     let follow_up = script.follow_up.as_deref().and_then(http3::stream_of);
                     Replies::http3(follow_up, http3::table_permitted(&script.steps))
                 }
@@ -269,7 +269,7 @@ impl Conversation {
         if self.more {
             return self.ready(io, slot, governor);
         }
-        self.go_on(io, slot, governor);
+        self.continue_exchange(io, slot, governor);
     }
 
     pub(super) fn ready(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
@@ -280,7 +280,7 @@ impl Conversation {
             // the QUIC handshake uses datagrams that are read before the connection is established;
             // early data, if possible, is sent before
             let waits = matches!(io.write(slot, &[]), Err(IoError::WouldBlock));
-            if self.script.spoken.is_http3() && waits {
+            if self.script.protocol.is_http3() && waits {
                 self.listen(io, slot, governor);
             }
             if self.stage == LinePhase::Over {
@@ -291,7 +291,7 @@ impl Conversation {
                     self.set_established(io.now());
                     // early data is sent before the server's flight is read, which ends the time
                     // for it: on a busy machine that flight may have arrived already
-                    self.go_on(io, slot, governor);
+                    self.continue_exchange(io, slot, governor);
                 }
                 Err(IoError::WouldBlock) => return,
                 Err(IoError::Failed(class)) => {
@@ -301,7 +301,7 @@ impl Conversation {
         }
         self.flush(io, slot, governor);
         self.listen(io, slot, governor);
-        self.go_on(io, slot, governor);
+        self.continue_exchange(io, slot, governor);
     }
 
     pub(super) fn give_up(&mut self, io: &mut impl Io, slot: Slot, how: Close) {
@@ -381,7 +381,7 @@ impl Conversation {
                 None => return self.finish(TalkEnd::Unconnected(FailureClass::Tls), io.now()),
             }
         }
-        let bare = self.script.spoken == Spoken::Datagrams;
+        let bare = self.script.protocol == Protocol::Datagrams;
         let options = OpenOptions { bare, by_hand, ..self.script.options.clone() };
         if let Err(error) = io.open(slot, &self.script.peer, &options) {
             let class = match error {
@@ -394,7 +394,7 @@ impl Conversation {
         match io.write(slot, &[]) {
             Ok(_) => {
                 self.set_established(io.now());
-                self.go_on(io, slot, governor);
+                self.continue_exchange(io, slot, governor);
             }
             Err(IoError::WouldBlock) => {}
             Err(IoError::Failed(class)) => self.finish(TalkEnd::Unconnected(class), io.now()),
@@ -417,7 +417,7 @@ impl Conversation {
     }
 
     /// Sends as much as possible, and checks whether the exchange is over.
-    fn go_on(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+    fn continue_exchange(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         loop {
             self.flush(io, slot, governor);
             if self.has_unsent_steps() && self.write_failed.is_none() {
@@ -457,9 +457,9 @@ impl Conversation {
                     return false;
                 }
             }
-            Move::Urgent => io.urgent(slot, b'!'),
+            Move::Urgent => io.send_urgent(slot, b'!'),
             Move::HalfClose => {
-                io.shut(slot);
+                io.shutdown_write(slot);
                 self.note(io.now(), What::HalfClosed);
             }
             Move::Reset => {
@@ -527,7 +527,7 @@ impl Conversation {
 
     /// Consumes the event that a step waits for. Returns false if it has not arrived.
     fn take_awaited(&mut self, what: Awaited) -> bool {
-        let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.goodbye());
+        let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.has_goaway());
         let now = self.replied();
         let taken = &mut self.taken;
         match what {
@@ -570,7 +570,7 @@ impl Conversation {
             // use a single write if possible: servers must see exactly the pieces of the case
             while self.out.len() - self.out_at < PIECE_SIZE && self.make_ready(io.now(), governor) {
             }
-            self.hand_over(io, slot, governor);
+            self.pass_bytes(io, slot, governor);
             let stuck =
                 self.out_at < self.out.len() || self.held_until.is_some() || self.awaits_window;
             if stuck || !self.has_unsent_steps() {
@@ -583,7 +583,7 @@ impl Conversation {
         }
     }
 
-    fn hand_over(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
+    fn pass_bytes(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         while self.write_failed.is_none()
             && self.out_at < self.out.len()
             && self.held_until.is_none()
@@ -643,7 +643,7 @@ impl Conversation {
         match self.requests.leave(piece, governor.writes()) {
             SendPermit::Bytes(count) => {
                 let piece = &piece[..count];
-                if self.script.spoken == Spoken::Http2
+                if self.script.protocol == Protocol::Http2
                     && let Some(frames) = &mut self.replies.frames
                 {
                     frames.windows().pass(&self.plain[self.plain_at..], count);
@@ -684,7 +684,7 @@ impl Conversation {
     fn within_windows(&mut self, end: usize) -> Option<usize> {
         self.awaits_window = false;
         let windows = self.replies.frames.as_mut().map(|frames| frames.windows());
-        let Some(windows) = windows.filter(|_| self.script.spoken == Spoken::Http2) else {
+        let Some(windows) = windows.filter(|_| self.script.protocol == Protocol::Http2) else {
             return Some(end);
         };
         let most = end - self.plain_at;
@@ -784,10 +784,10 @@ impl Conversation {
             return;
         }
         let Some(frames) = &mut self.replies.frames else { return };
-        let owed = frames.owed();
+        let owed = frames.take_replies();
         // over HTTP/3 the steps determine the replies; a client that does not read gets none
         let fits = self.plain.len() + owed.len() <= QUEUED_MAX;
-        if fits && matches!(self.script.spoken, Spoken::Http2 | Spoken::Http3) {
+        if fits && matches!(self.script.protocol, Protocol::Http2 | Protocol::Http3) {
             self.plain.extend(owed);
         }
     }
@@ -832,7 +832,7 @@ impl Conversation {
     /// Does the same for HTTP/2: the follow-up has ended, or the PING before it was acknowledged,
     /// or otherwise as many streams have ended as requests were sent.
     fn frames_settled_at(&self, frames: &FrameReader) -> Option<Nanos> {
-        if frames.goodbye() || self.replies.junk.is_some() {
+        if frames.has_goaway() || self.replies.junk.is_some() {
             return Some(self.heard_at + self.script.linger);
         }
         let ends = || self.replies.whole() + frames.resets();
@@ -859,7 +859,7 @@ impl Conversation {
             return;
         }
         let goes_on = match &self.replies.frames {
-            Some(frames) => !frames.goodbye() && self.replies.junk.is_none(),
+            Some(frames) => !frames.has_goaway() && self.replies.junk.is_none(),
             None => self.replies.responses.last().is_some_and(|last| last.persistent),
         };
         let follow_up =

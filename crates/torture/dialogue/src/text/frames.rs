@@ -52,6 +52,7 @@ const STREAMS_MAX: u32 = 10_000;
 /// CANCEL, the code for canceled requests (RFC 9113 section 7).
 const CANCEL: u8 = 8;
 
+/// Returns requests on `count` streams.
 /// `reset`: the code that resets each of them, if any.
 fn streams(count: u32, values: &Values, reset: &[u8]) -> Vec<u8> {
     let block = request("POST", values);

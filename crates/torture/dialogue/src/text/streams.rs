@@ -18,8 +18,8 @@ pub(super) fn expand(
 ) -> Result<bool, String> {
     let bytes = match name {
         "open" => write::opening(),
-        "on" => on(argument, false, values)?,
-        "last" => on(argument, true, values)?,
+        "on" => parse_stream_bytes(argument, false, values)?,
+        "last" => parse_stream_bytes(argument, true, values)?,
         "h3" => {
             let (kind, rest) = two(argument);
             write::frame(kind_of(kind)?, &expanded(rest, values)?)
@@ -41,12 +41,12 @@ pub(super) fn expand(
         "ask" => write::request(number(argument)?, &section("GET", values)),
         "start" => {
             let head = write::frame(HEADERS, &section("POST", values));
-            write::on(number(argument)?, &head, false)
+            write::stream_bytes(number(argument)?, &head, false)
         }
         "asks" => each(argument, |id| write::request(id, &section("GET", values)))?,
         "starts" => {
             let head = write::frame(HEADERS, &section("POST", values));
-            each(argument, |id| write::on(id, &head, false))?
+            each(argument, |id| write::stream_bytes(id, &head, false))?
         }
         "aborts" => {
             each(argument, |id| [write::reset(id, CANCELLED), write::stop(id, CANCELLED)].concat())?
@@ -93,7 +93,7 @@ fn expand_packets(name: &str, argument: &str, values: &Values) -> Result<Option<
         "port" => packets::port(),
         "shake" => {
             let (options, parameters) = two(argument);
-            packets::shake(options, &expanded(parameters, values)?)?
+            packets::handshake_options(options, &expanded(parameters, values)?)?
         }
         "hello" => {
             let (from, to) = two(argument);
@@ -104,7 +104,7 @@ fn expand_packets(name: &str, argument: &str, values: &Values) -> Result<Option<
     }))
 }
 
-/// `COUNT`, or `FIRST COUNT`: repeats for this many requests, numbered from 0.
+/// Parses `COUNT`, or `FIRST COUNT`: repeats for this many requests, numbered from 0.
 fn each(argument: &str, make: impl Fn(u64) -> Vec<u8>) -> Result<Vec<u8>, String> {
     let (first, count) = argument.split_once(' ').unwrap_or(("0", argument));
     let first = number(first)?;
@@ -129,9 +129,9 @@ fn two(text: &str) -> (&str, &str) {
 }
 
 /// Parses `STREAM TEXT`.
-fn on(argument: &str, last: bool, values: &Values) -> Result<Vec<u8>, String> {
+fn parse_stream_bytes(argument: &str, last: bool, values: &Values) -> Result<Vec<u8>, String> {
     let (stream, text) = two(argument);
-    Ok(write::on(number(stream)?, &expanded(text, values)?, last))
+    Ok(write::stream_bytes(number(stream)?, &expanded(text, values)?, last))
 }
 
 /// Parses `STREAM CODE`.

@@ -17,7 +17,7 @@ const OF_CONNECTIONS: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
 /// Returns the request, or `None` if it is malformed.
-pub(crate) fn asked(fields: &[Field]) -> Option<Http2Request> {
+pub(crate) fn parse_request(fields: &[Field]) -> Option<Http2Request> {
     let regular = fields.iter().position(|(name, _)| !name.starts_with(b":"));
     let (pseudo, regular) = fields.split_at(regular.unwrap_or(fields.len()));
     let method = only(pseudo, b":method")?;

@@ -80,7 +80,7 @@ fn is_extended_connect(fields: &[Field]) -> bool {
     before == 1
         && named
         && fields.iter().filter(is_protocol).count() == 1
-        && request::asked(&whole).is_some_and(|asked| asked.method == b"CONNECT")
+        && request::parse_request(&whole).is_some_and(|asked| asked.method == b"CONNECT")
 }
 
 impl Frames {

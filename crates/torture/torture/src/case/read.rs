@@ -186,7 +186,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
     let risk = read.risk.as_ref().map(risk).transpose()?;
     let needs = read.needs.iter().map(need).collect::<Result<Vec<Need>, CaseFault>>()?;
     let answers = read.answers.as_ref().map(answers).transpose()?.unwrap_or_default();
-    let spoken = spoken(&id, &read.http)?;
+    let protocol = protocol(&id, &read.http)?;
     let mut names = BTreeSet::new();
     let mut exchanges = Vec::new();
     for exchange in read.exchange {
@@ -212,7 +212,7 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
         servers: read.servers,
         found: read.found,
         needs,
-        spoken,
+        protocol,
         answers,
         press: read.press,
         exchanges,
@@ -251,7 +251,7 @@ fn risk(read: &toml::Spanned<String>) -> Result<Risk, CaseFault> {
 fn fuzz(read: &FuzzText) -> Result<Fuzz, CaseFault> {
     let (at, name) = (read.place.span().start, read.place.get_ref());
     let names: Vec<&str> = FuzzPlace::ALL.iter().map(|(name, _)| *name).collect();
-    let place = FuzzPlace::named(name).ok_or_else(|| CaseFault {
+    let place = FuzzPlace::from_name(name).ok_or_else(|| CaseFault {
         at,
         why: format!(
             "{} is not a place for random data; write one of {}",
@@ -303,7 +303,7 @@ fn need(text: &toml::Spanned<String>) -> Result<Need, CaseFault> {
 }
 
 /// Returns the HTTP versions of a case. Only the exchanges of WebSocket exist in several.
-fn spoken(id: &str, named: &[toml::Spanned<String>]) -> Result<Vec<&'static str>, CaseFault> {
+fn protocol(id: &str, named: &[toml::Spanned<String>]) -> Result<Vec<&'static str>, CaseFault> {
     let group = id.chars().next().unwrap_or('?');
     let version = |text: &toml::Spanned<String>| {
         let (at, name) = (text.span().start, text.get_ref());
@@ -541,10 +541,10 @@ accept = ["400"]
     #[test]
     fn websocket_cases_name_their_http_versions() {
         let own = GOOD.replace("S-07", "U-07");
-        assert_eq!(read_case("U-07.toml", &own).unwrap().spoken, ["1.1"]);
+        assert_eq!(read_case("U-07.toml", &own).unwrap().protocol, ["1.1"]);
         let named = own.replace("level", "http = [\"1.1\", \"2\"]\nlevel");
         let case = read_case("U-07.toml", &named).unwrap();
-        assert!(case.speaks("1.1") && case.speaks("2") && !case.speaks("3"));
+        assert!(case.runs_in("1.1") && case.runs_in("2") && !case.runs_in("3"));
         let error = read_case("U-07.toml", &named.replace("\"2\"", "\"4\"")).unwrap_err();
         assert!(error.contains("line 5: \"4\" is not an HTTP version"), "{error}");
     }

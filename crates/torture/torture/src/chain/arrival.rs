@@ -79,8 +79,9 @@ impl Handling {
         }
     }
 
+    /// Determines how the proxy handled a request.
     /// `answered`: the client got a response, or the connection was closed.
-    pub fn of(arrived: &[Arrival], answered: bool) -> Handling {
+    pub fn new(arrived: &[Arrival], answered: bool) -> Handling {
         match arrived {
             [] if answered => Handling::Refused,
             [] => Handling::Waits,

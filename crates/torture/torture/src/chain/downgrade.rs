@@ -116,7 +116,7 @@ impl Downgrade {
         })?;
         let head = http3::write::frame(http3::HEADERS, &section);
         let content = content.map(|content| http3::write::frame(http3::DATA, &content));
-        Ok(http3::write::on(0, &[head, content.unwrap_or_default()].concat(), true))
+        Ok(http3::write::stream_bytes(0, &[head, content.unwrap_or_default()].concat(), true))
     }
 
     /// Passes each field to `put` in order, and returns the content, if any.
@@ -190,7 +190,7 @@ impl Downgrade {
 
 /// Describes how the arrival differs from one message with the fields of one HTTP/2 request; `None`
 /// if it does not, or nothing arrived.
-pub fn parted(arrived: &[Arrival]) -> Option<String> {
+pub fn merge_difference(arrived: &[Arrival]) -> Option<String> {
     let [one] = arrived else {
         return (!arrived.is_empty()).then(|| format!("is {} messages", arrived.len()));
     };

@@ -49,7 +49,7 @@ impl Meeting {
 
     /// Judges a conversation that sent the message directly to the server, with a valid request
     /// after it.
-    pub fn of(talk: &Talk, plain: &Plain) -> Meeting {
+    pub fn new(talk: &Talk, plain: &Plain) -> Meeting {
         let responses = talk.replies.responses.len();
         let own = talk.before_follow_up.unwrap_or(responses).min(responses);
         match talk.end {

@@ -2,7 +2,7 @@
 //! [`super::downgrade`].
 
 use super::downgrade::{self, Downgrade};
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use dialogue::text;
 use dialogue::text::Values;
 use serde::Deserialize;
@@ -148,13 +148,13 @@ fn class_of(pair: &str) -> Result<DisagreementClass, String> {
 ///
 /// # Errors
 /// Fails for an error in their file, which the tests rule out.
-pub fn downgrades(spoken: Spoken) -> Result<Vec<ChainRequest>, String> {
+pub fn downgrades(protocol: Protocol) -> Result<Vec<ChainRequest>, String> {
     downgrade::read()?
         .into_iter()
         .map(|read| {
             let class = class_of(&read.pair)?;
             let (name, reference) = (read.name.clone(), read.reference.clone());
-            let form = match spoken.is_http3() {
+            let form = match protocol.is_http3() {
                 true => RequestForm::Http3(Box::new(read)),
                 false => RequestForm::Http2(Box::new(read)),
             };

@@ -1,6 +1,6 @@
 use super::*;
 use crate::framing;
-use dialogue::http2::Spoken;
+use dialogue::http2::Protocol;
 use dialogue::text::Values;
 
 fn values() -> Values {
@@ -84,11 +84,11 @@ fn changes_by_a_proxy_are_listed() {
     );
     assert!(changes(sent, sent).is_empty());
     let arrival = |bytes: &[u8]| Arrival { bytes: bytes.to_vec(), cut_off: false };
-    assert_eq!(Handling::of(&[arrival(arrived)], true), Handling::MadeClear);
-    assert_eq!(Handling::of(&[arrival(sent)], true), Handling::PassedOn);
-    assert_eq!(Handling::of(&[arrival(arrived), arrival(sent)], true), Handling::Split);
-    assert_eq!(Handling::of(&[], true), Handling::Refused);
-    assert_eq!(Handling::of(&[], false), Handling::Waits);
+    assert_eq!(Handling::new(&[arrival(arrived)], true), Handling::MadeClear);
+    assert_eq!(Handling::new(&[arrival(sent)], true), Handling::PassedOn);
+    assert_eq!(Handling::new(&[arrival(arrived), arrival(sent)], true), Handling::Split);
+    assert_eq!(Handling::new(&[], true), Handling::Refused);
+    assert_eq!(Handling::new(&[], false), Handling::Waits);
     assert_eq!(
         [arrived.to_vec(), sent.to_vec()].map(|one| arrival(&one).may_continue()),
         [false, true]
@@ -100,7 +100,7 @@ fn changes_by_a_proxy_are_listed() {
 #[test]
 fn every_downgrade_is_one_request_with_a_unique_name() {
     use dialogue::http2::{END_STREAM, FRAME_HEAD};
-    let all = downgrades(Spoken::Http2).unwrap();
+    let all = downgrades(Protocol::Http2).unwrap();
     for request in &all {
         assert_eq!(all.iter().filter(|other| other.name == request.name).count(), 1);
         let bytes = request.bytes(&values(), "A: b\r\n").unwrap();
@@ -114,14 +114,20 @@ fn every_downgrade_is_one_request_with_a_unique_name() {
         assert_eq!(flags & END_STREAM, END_STREAM, "{}", request.name);
         let plain = request.in_http1(&values(), "A: b\r\n").unwrap();
         assert!(framing::read(&plain).is_exact(plain.len()), "{}", request.name);
-        assert_eq!(parted(&[Arrival { bytes: plain, cut_off: false }]), None, "{}", request.name);
+        assert_eq!(
+            merge_difference(&[Arrival { bytes: plain, cut_off: false }]),
+            None,
+            "{}",
+            request.name
+        );
     }
 }
 
 /// Over HTTP/3 the same requests are complete on the first stream and have the same field bytes.
 #[test]
 fn every_downgrade_is_one_http3_stream() {
-    let (all, framed) = (downgrades(Spoken::Http3).unwrap(), downgrades(Spoken::Http2).unwrap());
+    let (all, framed) =
+        (downgrades(Protocol::Http3).unwrap(), downgrades(Protocol::Http2).unwrap());
     assert_eq!(all.len(), framed.len());
     let shown = |payload: &[u8]| payload.escape_ascii().to_string();
     for request in &all {
@@ -142,7 +148,7 @@ fn every_downgrade_is_one_http3_stream() {
 /// Delimiters in names and values are sent unchanged.
 #[test]
 fn http1_delimiters_stay_inside_one_field() {
-    let all = downgrades(Spoken::Http2).unwrap();
+    let all = downgrades(Protocol::Http2).unwrap();
     let made = |name: &str| {
         let request = all.iter().find(|request| request.name == name).unwrap();
         request.bytes(&values(), "").unwrap().escape_ascii().to_string()
@@ -167,7 +173,7 @@ fn a_request_split_by_the_proxy_is_detected() {
             .iter()
             .map(|text| Arrival { bytes: text.as_bytes().to_vec(), cut_off: false })
             .collect();
-        parted(&all).unwrap_or_default()
+        merge_difference(&all).unwrap_or_default()
     };
     let plain = "POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde";
     assert_eq!(mismatch_of(&[]), "");
@@ -185,7 +191,7 @@ fn a_request_split_by_the_proxy_is_detected() {
     assert_eq!(mismatch_of(&[&more]), "declares more content than it has");
     // closing the connection cancels the message
     let cut = [Arrival { bytes: more.into_bytes(), cut_off: true }];
-    assert_eq!((parted(&cut), Handling::of(&cut, true)), (None, Handling::CutOff));
+    assert_eq!((merge_difference(&cut), Handling::new(&cut, true)), (None, Handling::CutOff));
     // the field may occur in the content
     assert_eq!(mismatch_of(&[&plain.replace("5\r\n\r\nabcde", "10\r\n\r\nx-smuggled")]), "");
 }

@@ -73,7 +73,7 @@ struct MutableChunk {
 }
 
 impl MutableChunk {
-    fn of(data: &[u8]) -> MutableChunk {
+    fn new(data: &[u8]) -> MutableChunk {
         MutableChunk {
             size: format!("{:x}", data.len()).into(),
             extension: Vec::new(),
@@ -221,7 +221,7 @@ impl Specimen {
 fn seeds(frame: &Frame<'_>) -> Vec<Specimen> {
     let (post, path) = (frame.values.post.as_str(), frame.values.path.as_str());
     let chunked = |pieces: &[&[u8]]| {
-        let chunks = pieces.iter().chain([&&b""[..]]).map(|data| MutableChunk::of(data)).collect();
+        let chunks = pieces.iter().chain([&&b""[..]]).map(|data| MutableChunk::new(data)).collect();
         MutableContent::Chunked(chunks, Vec::new(), b"\r\n".to_vec())
     };
     let sized = |data: &[u8]| MutableContent::Sized(data.to_vec());
@@ -254,6 +254,7 @@ pub struct Corpus {
 }
 
 impl Corpus {
+    /// Creates a corpus of the seeds.
     /// `fields`: our field lines.
     pub fn new(values: &Values, fields: &str, most: usize) -> Corpus {
         let kept = seeds(&Frame { values, fields });

@@ -24,7 +24,7 @@ pub fn again(
     }
     // the result of a renegotiation request is visible in the conversation only
     if matches!(case.family, Some(Family::TlsAgain(_))) {
-        return Some(renegotiation::Renegotiation::of(talk).judgement(true));
+        return Some(renegotiation::Renegotiation::new(talk).judgement(true));
     }
     let mutates = matches!(case.family, Some(Family::MutateBodies(_)));
     (mutates || case.fuzz.is_some()).then(|| random(script, talk, plain))

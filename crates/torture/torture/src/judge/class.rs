@@ -207,7 +207,7 @@ const WORDS: [PlainWord; 37] = [
     ("ws-refused", "refuse to open the WebSocket", |talk, _| sockets::is_refused(talk)),
     ("ws-over", "end the WebSocket", |talk, _| sockets::is_over(talk)),
     ("ws-no-empty", "send no empty message", |talk, _| sockets::sent_nothing_empty(talk)),
-    ("ws-sound", "send valid frames only", |talk, _| sockets::sound(talk)),
+    ("ws-sound", "send valid frames only", |talk, _| sockets::has_valid_frames(talk)),
     ("call-failed", "end the call with an error", |talk, _| calls::failed(talk)),
     ("sound-calls", "send one status at the end of each call", |talk, _| {
         own(talk).iter().all(Response::is_sound_call)
@@ -218,11 +218,11 @@ const WORDS: [PlainWord; 37] = [
 
 /// Returns an expectation (classes joined by `or`) as an instruction to a server. Any other
 /// text is returned unchanged.
-pub fn in_words(expected: &str) -> String {
+pub fn description(expected: &str) -> String {
     let classes: Result<Vec<Class>, String> = expected.split(" or ").map(Class::parse).collect();
     classes.map_or_else(
         |_| expected.to_owned(),
-        |all| all.iter().map(Class::in_words).collect::<Vec<_>>().join(", or "),
+        |all| all.iter().map(Class::description).collect::<Vec<_>>().join(", or "),
     )
 }
 
@@ -250,7 +250,7 @@ impl Class {
     }
 
     /// Returns the class as an instruction to a server: `answer 400 and close the connection`.
-    fn in_words(&self) -> String {
+    fn description(&self) -> String {
         let all: Vec<String> = self.text.split_whitespace().map(describe_word).collect();
         all.join(" and ")
     }
@@ -307,11 +307,11 @@ fn word(text: &str) -> Result<Word, String> {
         "connection" => Word::Goaway(http2::codes(argument)?),
         "stream" => Word::Reset(http2::codes(argument)?),
         "saw" => {
-            let kind = |one: &str| PacketKind::named(one).ok_or_else(wrong);
+            let kind = |one: &str| PacketKind::from_name(one).ok_or_else(wrong);
             Word::Saw(argument.split(',').map(kind).collect::<Result<Vec<PacketKind>, String>>()?)
         }
-        "heard" => Word::Heard(packets::named(argument).ok_or_else(wrong)?),
-        "not-heard" => Word::NotHeard(packets::named(argument).ok_or_else(wrong)?),
+        "heard" => Word::Heard(packets::frame_row(argument).ok_or_else(wrong)?),
+        "not-heard" => Word::NotHeard(packets::frame_row(argument).ok_or_else(wrong)?),
         "echoed" if argument.len() == 8 => Word::Echoed(argument.to_owned()),
         "is" => {
             let (field, value) = argument.split_once('=').ok_or_else(wrong)?;
@@ -390,15 +390,15 @@ impl Word {
             Word::Acknowledged(count) => http2::acknowledged(talk) >= *count,
             Word::FirstData(most) => http2::first_data(talk).is_none_or(|first| first <= *most),
             Word::Announced(setting, least) => http2::announced(talk, *setting) >= Some(*least),
-            Word::Saw(kinds) => saw(talk) == *kinds,
-            Word::Heard(row) => http2::heard(talk, *row),
-            Word::NotHeard(row) => !http2::heard(talk, *row),
+            Word::Saw(kinds) => seen_segments(talk) == *kinds,
+            Word::Heard(row) => http2::has_frame(talk, *row),
+            Word::NotHeard(row) => !http2::has_frame(talk, *row),
             Word::Echoed(text) => http2::echoed(talk, text),
             Word::Reset(codes) => http2::reset(talk, codes),
             Word::LacksText(text) => {
                 !talk.raw.windows(text.len()).any(|here| here.eq_ignore_ascii_case(text.as_bytes()))
             }
-            Word::NotTo(host) => !own.iter().any(|answer| leads_to(answer, host)),
+            Word::NotTo(host) => !own.iter().any(|answer| redirects_to(answer, host)),
             Word::Is(name, value) => {
                 own.first().is_some_and(|answer| answer.field(name).any(|found| found == value))
             }
@@ -428,7 +428,7 @@ fn own_bytes(talk: &Talk) -> u64 {
 }
 
 /// Returns the segments seen by the steps that waited for one.
-fn saw(talk: &Talk) -> Vec<PacketKind> {
+fn seen_segments(talk: &Talk) -> Vec<PacketKind> {
     let kind = |event: &TalkEvent| match event.what {
         What::Saw(kind) => Some(kind),
         _ => None,
@@ -437,7 +437,7 @@ fn saw(talk: &Talk) -> Vec<PacketKind> {
 }
 
 /// Returns whether a response redirects to a host: `//HOST`, `http://HOST` and the like.
-fn leads_to(answer: &Response, host: &str) -> bool {
+fn redirects_to(answer: &Response, host: &str) -> bool {
     answer.field("location").any(|place| {
         let place = place.to_ascii_lowercase().replace('\\', "/");
         let authority = match place.split_once("://") {
@@ -505,7 +505,7 @@ mod tests {
             ("a close within 60 s", "a close within 60 s"),
             ("", ""),
         ] {
-            assert_eq!(in_words(classes), text);
+            assert_eq!(description(classes), text);
         }
     }
 
@@ -513,7 +513,7 @@ mod tests {
     fn every_class_of_the_catalogue_is_a_sentence() {
         for case in catalogue::cases().unwrap() {
             for class in case.exchanges.iter().flat_map(|one| &one.accept) {
-                let text = class.in_words();
+                let text = class.description();
                 assert!(!text.contains(':'), "{}: {text}", case.id);
             }
         }

@@ -77,7 +77,7 @@ impl FailureKind {
     ];
 
     /// Parses the shown form: `hang`, `500`.
-    pub fn named(text: &str) -> Option<FailureKind> {
+    pub fn from_name(text: &str) -> Option<FailureKind> {
         let named = FailureKind::NAMED.into_iter().find(|kind| kind.to_string() == text);
         named.or_else(|| text.parse().ok().map(FailureKind::Status))
     }
@@ -94,7 +94,7 @@ impl FailureKind {
     }
 
     /// Returns how this failed conversation failed.
-    pub fn of(talk: &Talk, plain: &Plain) -> FailureKind {
+    pub fn new(talk: &Talk, plain: &Plain) -> FailureKind {
         let fault =
             |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);
         let answers = &talk.replies.responses;
@@ -109,7 +109,7 @@ impl FailureKind {
             _ if follow_up_got_nothing(talk) && out_of_step(talk, plain).is_some() => {
                 FailureKind::Hang
             }
-            _ if out_of_step(talk, plain).is_some() => behind(talk),
+            _ if out_of_step(talk, plain).is_some() => follow_up_kind(talk),
             _ => own(talk),
         }
     }
@@ -128,7 +128,7 @@ fn follow_up_got_nothing(talk: &Talk) -> bool {
 }
 
 /// Returns what happened to the valid request after the message.
-fn behind(talk: &Talk) -> FailureKind {
+fn follow_up_kind(talk: &Talk) -> FailureKind {
     let (own, behind) = talk.own_and_following();
     let refused = !own.is_empty() && own.iter().all(is_refusal);
     match behind {
@@ -204,7 +204,7 @@ const VERSION: &[u8] = b" HTTP/1.";
 /// Returns whether the server reset a stream or ended the connection by a frame.
 fn is_reset(talk: &Talk) -> bool {
     let frames = talk.replies.frames.as_ref();
-    frames.is_some_and(|frames| frames.resets() > 0 || frames.goodbye())
+    frames.is_some_and(|frames| frames.resets() > 0 || frames.has_goaway())
 }
 
 impl std::fmt::Display for FailureKind {

@@ -31,7 +31,7 @@ pub enum Renegotiation {
 }
 
 impl Renegotiation {
-    pub fn of(talk: &Talk) -> Renegotiation {
+    pub fn new(talk: &Talk) -> Renegotiation {
         let first = records(&talk.raw).find_map(|(kind, fragment)| match (kind, fragment) {
             (HANDSHAKE, [SERVER_HELLO, ..]) => Some(Renegotiation::Granted),
             (ALERT, [_, CLOSE_NOTIFY]) => Some(Renegotiation::Ended),
@@ -60,6 +60,7 @@ impl Renegotiation {
         }
     }
 
+    /// Judges the server.
     /// `always`: it was granted on every connection.
     pub fn judge(self, always: bool) -> ConversationOutcome {
         match self {
@@ -156,7 +157,7 @@ mod tests {
             ),
         ];
         for (raw, end, description, outcomes) in table {
-            let renegotiation = Renegotiation::of(&heard(raw, end));
+            let renegotiation = Renegotiation::new(&heard(raw, end));
             assert_eq!(renegotiation.description(), description);
             assert_eq!(
                 [renegotiation.judge(false), renegotiation.judge(true)],

@@ -6,7 +6,7 @@ mod table;
 
 pub use table::{Effect, SentSort, SeverityRow, TABLE};
 
-use super::{Cause, FailureKind, TestOutcome, lacking};
+use super::{Cause, FailureKind, TestOutcome, missing_part};
 use crate::case::{
     Answers, Case, Family, GRPC, HTTP2, HTTP3, PACKETS, PressedState, RequirementLevel,
 };
@@ -45,7 +45,7 @@ impl Severity {
     pub const FAILING: Severity = Severity::High;
 
     /// Returns the severity with this id.
-    pub fn named(id: &str) -> Option<Severity> {
+    pub fn from_name(id: &str) -> Option<Severity> {
         Severity::ALL.into_iter().find(|one| one.id() == id)
     }
 }
@@ -134,7 +134,7 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<RatedSeveri
         TestOutcome::Degraded if judgement.kind == Some(FailureKind::Slow) => Effect::Slow,
         TestOutcome::Degraded => Effect::Late,
         TestOutcome::Unbounded => Effect::Kept,
-        _ => Effect::of(judgement.kind),
+        _ => Effect::new(judgement.kind),
     };
     Some(capped(case, effect, table::rate(sent(case, effect, exchange), effect)))
 }
@@ -157,7 +157,7 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     };
     // a client that half-closes inside its message waits for no response
     let gives_up =
-        || exchange.pauses.iter().any(|pause| pause.half_close) && lacking(bytes).is_some();
+        || exchange.pauses.iter().any(|pause| pause.half_close) && missing_part(bytes).is_some();
     let is_silent = matches!(effect, Effect::Hang | Effect::Unfinished);
     let is_odd = || invalid() || exchange.judgement.must_refuse;
     if is_silent && is_odd() || effect == Effect::Hang && (is_recommended(case) || gives_up()) {

@@ -134,7 +134,7 @@ fn the_follow_up_must_be_in_step() {
         (
             talk(&three, TalkEnd::Open, Some(1)),
             "fail (200, the connection stays open): a valid request on the same connection got 2 \
-            responses: requests and responses are out of step",
+            responses: requests and responses are desynchronized",
         ),
         (
             talk(&other, TalkEnd::Open, Some(1)),
@@ -337,7 +337,7 @@ fn a_response_to_content_is_a_failure_of_framing() {
     let kind = |sent: &str, received: &str| {
         let steps = vec![Move::Send(sent.as_bytes().to_vec())];
         let talk = Talk { steps, ..talk(received, TalkEnd::Closed, None) };
-        FailureKind::of(&talk, &talk_page())
+        FailureKind::new(&talk, &talk_page())
     };
     assert_eq!(kind(message, &format!("{OK}{BAD}")), FailureKind::ContentParsed);
     assert_eq!(kind(message, OK), FailureKind::AnswerClosed);
@@ -353,10 +353,10 @@ fn a_response_to_content_is_a_failure_of_framing() {
 #[test]
 fn other_streams_are_not_the_content_of_a_refused_one() {
     let both = talk(&format!("{BAD_OPEN}{OK}"), TalkEnd::Open, None);
-    assert_eq!(FailureKind::of(&both, &talk_page()), FailureKind::ContentParsed);
+    assert_eq!(FailureKind::new(&both, &talk_page()), FailureKind::ContentParsed);
     let replies = both.replies.clone().with_frames(Vec::new());
     let over_frames = Talk { replies, ..both };
-    assert_eq!(FailureKind::of(&over_frames, &talk_page()), FailureKind::Refused);
+    assert_eq!(FailureKind::new(&over_frames, &talk_page()), FailureKind::Refused);
 }
 
 #[test]
@@ -441,7 +441,7 @@ fn a_missing_interim_response_is_no_hang_of_a_complete_request() {
     let kind = |sent: &str| {
         let steps = vec![Move::Send(sent.as_bytes().to_vec())];
         let talk = Talk { steps, ..talk("", TalkEnd::Silent, None) };
-        FailureKind::of(&talk, &talk_page())
+        FailureKind::new(&talk, &talk_page())
     };
     assert_eq!(kind(head), FailureKind::NoContinue);
     assert_eq!(kind(&format!("{head}x")), FailureKind::Hang);
@@ -449,7 +449,7 @@ fn a_missing_interim_response_is_no_hang_of_a_complete_request() {
     let steps = vec![Move::Send(head.as_bytes().to_vec())];
     let waits = Talk { steps, all_sent: false, ..talk("", TalkEnd::Silent, None) };
     assert!(awaits_continue(&waits) && !lacks_continue(&waits));
-    assert_eq!(FailureKind::of(&waits, &talk_page()), FailureKind::NoContinue);
+    assert_eq!(FailureKind::new(&waits, &talk_page()), FailureKind::NoContinue);
     // the content is held back
     let steps = [head, "x"].map(|part| Move::Send(part.as_bytes().to_vec())).to_vec();
     let held = Talk { steps, sent: head.len() as u64, ..waits.clone() };
@@ -466,7 +466,7 @@ fn a_missing_interim_response_is_no_hang_of_a_complete_request() {
 fn bytes_that_are_no_response_are_not_silence() {
     let steps = || vec![Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec())];
     let junk = Talk { steps: steps(), ..talk("oops\r\n\r\n", TalkEnd::Silent, None) };
-    assert_eq!(FailureKind::of(&junk, &talk_page()), FailureKind::NoHttp);
+    assert_eq!(FailureKind::new(&junk, &talk_page()), FailureKind::NoHttp);
     // a reset destroys what the server sent before it
     for (bytes, kind) in
         [("HTTP/1.1 200 OK\r\nA: b", FailureKind::Closed), ("<html>", FailureKind::NoHttp)]
@@ -475,16 +475,16 @@ fn bytes_that_are_no_response_are_not_silence() {
         let mut half = Talk { steps: steps(), ..talk(bytes, end, None) };
         half.replies.end();
         assert!(half.replies.junk.is_some());
-        assert_eq!(FailureKind::of(&half, &talk_page()), kind);
+        assert_eq!(FailureKind::new(&half, &talk_page()), kind);
     }
     let silent = Talk { steps: steps(), ..talk("", TalkEnd::Silent, None) };
-    assert_eq!(FailureKind::of(&silent, &talk_page()), FailureKind::Hang);
+    assert_eq!(FailureKind::new(&silent, &talk_page()), FailureKind::Hang);
 }
 
 #[test]
 fn a_refused_follow_up_shows_unread_content_unless_closed() {
     let kind = |second: &str, end: TalkEnd| {
-        FailureKind::of(&talk(&format!("{BAD_OPEN}{second}"), end, Some(1)), &talk_page())
+        FailureKind::new(&talk(&format!("{BAD_OPEN}{second}"), end, Some(1)), &talk_page())
     };
     assert_eq!(kind(BAD_OPEN, TalkEnd::Open), FailureKind::NextRefused);
     assert_eq!(kind(BAD_OPEN, TalkEnd::Closed), FailureKind::BothRefused);

@@ -70,7 +70,7 @@ pub(super) fn expects_continue(talk: &Talk) -> bool {
 /// Returns the length of a head that expects 100 (Continue) before its content.
 fn expectant_head(sent: &[u8]) -> Option<usize> {
     let end = find(sent, b"\r\n\r\n")?;
-    let framing = ClaimedFraming::of(&sent[..end]);
+    let framing = ClaimedFraming::from_head(&sent[..end]);
     (framing.expects && (framing.length > 0 || framing.chunked)).then_some(end + 4)
 }
 
@@ -95,24 +95,24 @@ fn waits(talk: &Talk) -> Option<MissingPart> {
     // after a half-close nothing more can arrive
     let over = talk.steps.is_empty() || talk.steps.contains(&Move::HalfClose);
     let sent = crate::record::sent(&talk.steps);
-    lacks(&sent, !talk.replies.interim.is_empty()).filter(|_| !over)
+    part_missing_from(&sent, !talk.replies.interim.is_empty()).filter(|_| !over)
 }
 
 /// Returns the missing part of the first message. An invalid message is complete: it must be
 /// refused.
-pub fn lacking(sent: &[u8]) -> Option<MissingPart> {
-    lacks(sent, false)
+pub fn missing_part(sent: &[u8]) -> Option<MissingPart> {
+    part_missing_from(sent, false)
 }
 
 /// Returns whether the first message is incomplete, after an interim response as well: a server
 /// that responds while it reads cannot end its response.
 pub(super) fn is_incomplete(talk: &Talk) -> bool {
-    lacks(&crate::record::sent(&talk.steps), true).is_some()
+    part_missing_from(&crate::record::sent(&talk.steps), true).is_some()
 }
 
 /// Returns the part that the sent requests lack. `encouraged`: the interim response for Expect was
 /// received.
-fn lacks(sent: &[u8], encouraged: bool) -> Option<MissingPart> {
+fn part_missing_from(sent: &[u8], encouraged: bool) -> Option<MissingPart> {
     let mut rest = sent;
     // an empty line before a request is ignored (RFC 9112 section 2.2)
     while let Some(after) = rest.strip_prefix(b"\r\n") {
@@ -127,7 +127,7 @@ fn lacks(sent: &[u8], encouraged: bool) -> Option<MissingPart> {
 }
 
 fn content_lacks(head: &[u8], content: &[u8], encouraged: bool) -> Option<MissingPart> {
-    let framing = ClaimedFraming::of(head);
+    let framing = ClaimedFraming::from_head(head);
     if framing.expects && content.is_empty() && !encouraged {
         // an interim response is due before the content (RFC 9110 section 10.1.1)
         return None;
@@ -151,7 +151,7 @@ struct ClaimedFraming {
 }
 
 impl ClaimedFraming {
-    fn of(head: &[u8]) -> ClaimedFraming {
+    fn from_head(head: &[u8]) -> ClaimedFraming {
         let mut framing = ClaimedFraming::default();
         let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let (mut asked, mut plain) = (false, !first.trim_ascii_end().ends_with(b"HTTP/1.0"));
@@ -321,15 +321,15 @@ mod tests {
             (&format!("{by_lf}9\r\nabcd\r\n\r\n\r\r\n0\r\n"), rest),
             (&format!("{by_lf}9\r\nabcd\r\n\r\n\r\r\n0\r\n\r\n"), None),
         ] {
-            assert_eq!(lacking(bytes.as_bytes()), expected, "{}", bytes.escape_debug());
+            assert_eq!(missing_part(bytes.as_bytes()), expected, "{}", bytes.escape_debug());
         }
     }
 
     proptest::proptest! {
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
-            lacking(&bytes);
-            lacking(&[b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", &bytes[..]].concat());
+            missing_part(&bytes);
+            missing_part(&[b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", &bytes[..]].concat());
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{FIRST_LINE, TRANSCRIPT_MAX, Transcript};
 use crate::judge::{Judgement, Plain, TestOutcome};
 use conduit::{OpenOptions, Peer};
-use dialogue::http2::{FrameSeen, Spoken};
+use dialogue::http2::{FrameSeen, Protocol};
 use dialogue::packets::{PacketKind, PacketStep};
 use dialogue::replies::{Replies, Response};
 use dialogue::talk::Awaited;
@@ -60,7 +60,7 @@ struct Parts {
     plain: Plain,
     peer: Option<Peer>,
     tls: Option<String>,
-    spoken: Spoken,
+    protocol: Protocol,
     recv_buffer: Option<u32>,
     methods: Vec<String>,
     deadline: Nanos,
@@ -101,7 +101,7 @@ impl Parts {
             "peer" => self.peer = Some(Peer::Tcp(address(value)?)),
             "unix" => self.peer = Some(Peer::Unix(words(value)?.into())),
             "tls" => self.tls = Some(words(value)?),
-            "spoken" => self.spoken = spoken(value)?,
+            "spoken" => self.protocol = protocol(value)?,
             "receive-buffer" => self.recv_buffer = Some(number(value)?),
             "method" => self.methods.push(words(value)?),
             "deadline" => self.deadline = span(value)?,
@@ -120,7 +120,7 @@ impl Parts {
         match name {
             "at" => self.event(value)?,
             "plaintext" => self.raw.extend(bytes(value)?),
-            "over" => self.over = Some(over(value)?),
+            "over" => self.over = Some(parse_end(value)?),
             "bytes" => {
                 let (sent, received) = two(value)?;
                 self.counts = (number(sent)?, number(received)?);
@@ -169,7 +169,7 @@ impl Parts {
             "closed-by-us" => What::ClosedByUs,
             "segment" => What::Segment(words(more)?),
             "saw" => {
-                let kind = PacketKind::named(more);
+                let kind = PacketKind::from_name(more);
                 What::Saw(kind.ok_or_else(|| format!("{} is not a kind of segment", quoted(more)))?)
             }
             "ended" => What::Ended,
@@ -194,7 +194,7 @@ impl Parts {
                 ..OpenOptions::default()
             },
             tls_name: self.tls,
-            spoken: self.spoken,
+            protocol: self.protocol,
             start: Nanos::ZERO,
             steps: self.steps,
             methods: self.methods,
@@ -212,7 +212,7 @@ impl Parts {
             response.stream = stream;
         }
         let replies = Replies::kept(self.interim, responses, junk);
-        let replies = match self.spoken.has_frames() {
+        let replies = match self.protocol.has_frames() {
             true => replies.with_frames(self.frames),
             false => replies,
         };
@@ -337,7 +337,7 @@ fn step(value: &str) -> Result<Move, String> {
     })
 }
 
-fn over(value: &str) -> Result<(Nanos, TalkEnd), String> {
+fn parse_end(value: &str) -> Result<(Nanos, TalkEnd), String> {
     let (at, rest) = two(value)?;
     let (word, argument) = rest.split_once(' ').unwrap_or((rest, ""));
     let end = match word {
@@ -375,12 +375,12 @@ fn response(value: &str) -> Result<Response, String> {
     })
 }
 
-fn spoken(value: &str) -> Result<Spoken, String> {
+fn protocol(value: &str) -> Result<Protocol, String> {
     match value {
-        "http2" => Ok(Spoken::Http2),
-        "http2-raw" => Ok(Spoken::Http2Raw),
-        "http3" => Ok(Spoken::Http3),
-        "quic-datagrams" => Ok(Spoken::Datagrams),
+        "http2" => Ok(Protocol::Http2),
+        "http2-raw" => Ok(Protocol::Http2Raw),
+        "http3" => Ok(Protocol::Http3),
+        "quic-datagrams" => Ok(Protocol::Datagrams),
         other => Err(format!("{} is not a protocol", quoted(other))),
     }
 }

@@ -11,7 +11,7 @@ fn script() -> TalkScript {
         peer: Peer::Tcp("127.0.0.1:8080".parse().unwrap()),
         options: OpenOptions { nodelay: true, ..OpenOptions::default() },
         tls_name: None,
-        spoken: Default::default(),
+        protocol: Default::default(),
         start: Nanos::ZERO,
         steps: vec![
             Move::Send(b"POST /{x} HTTP/1.1\r\n\0\xff".to_vec()),

@@ -79,7 +79,7 @@ fn class_v6(address: Ipv6Addr) -> Class {
     if address.is_loopback() {
         return Class::Local;
     }
-    if let Some(inner) = carried(address) {
+    if let Some(inner) = embedded_ipv4(address) {
         return class_v4(inner);
     }
     let first = address.segments()[0];
@@ -94,7 +94,7 @@ fn class_v6(address: Ipv6Addr) -> Class {
 }
 
 /// Returns the embedded IPv4 address.
-fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let octets = address.octets();
     let four =
         |at: usize| Ipv4Addr::new(octets[at], octets[at + 1], octets[at + 2], octets[at + 3]);

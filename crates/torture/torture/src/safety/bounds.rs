@@ -125,7 +125,7 @@ impl Asked {
             pick(at, class, asked, usual, top, shown)
         };
         let (count, bytes, span): (BoundPrinter, BoundPrinter, BoundPrinter) =
-            (show::count, show::bytes, spelled);
+            (show::count, show::bytes, format_ns);
         let ns = |span: Option<Nanos>| span.map(|span| span.0);
         let mut bounds = Bounds {
             connections_max: must(
@@ -174,7 +174,7 @@ pub const LOST_PUBLIC_MAX: Nanos = Nanos::from_millis(2_500);
 
 type BoundPrinter = fn(u64) -> String;
 
-fn spelled(ns: u64) -> String {
+fn format_ns(ns: u64) -> String {
     show::duration(Nanos(ns))
 }
 

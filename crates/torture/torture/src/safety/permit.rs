@@ -11,7 +11,7 @@ use units::Nanos;
 pub trait RunLog {
     /// # Errors
     /// Fails if writing failed.
-    fn begun(&mut self) -> Result<(), String>;
+    fn write_start(&mut self) -> Result<(), String>;
 
     /// # Errors
     /// Fails if writing failed.
@@ -42,7 +42,7 @@ pub fn permit(
     ledger: &mut dyn RunLog,
     sources: &mut dyn Sources,
 ) -> Result<Option<FoundProof>, PermitRefusal> {
-    ledger.begun().map_err(PermitRefusal::Unwritten)?;
+    ledger.write_start().map_err(PermitRefusal::Unwritten)?;
     match class {
         Class::Local | Class::Private => Ok(None),
         Class::Never => {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     impl RunLog for Scene<'_> {
-        fn begun(&mut self) -> Result<(), String> {
+        fn write_start(&mut self) -> Result<(), String> {
             self.note("begun written")
         }
         fn proved(&mut self, _: &FoundProof) -> Result<(), String> {

@@ -206,9 +206,9 @@ impl Proof {
             window: lines.value("window", moment::window)?,
             not_after: lines.value("not-after", Day::parse)?,
             contact: lines.value("contact", words)?,
-            behind: lines.value("behind", behind)?,
+            behind: lines.value("behind", parse_behind)?,
         };
-        lines.over()?;
+        lines.expect_end()?;
         Ok(proof)
     }
 
@@ -217,7 +217,7 @@ impl Proof {
     /// # Errors
     /// Fails if the text is invalid, with a description of the problem.
     pub fn parse_provider(text: &str) -> Result<Behind, String> {
-        behind(text)
+        parse_behind(text)
     }
 
     /// Returns the text to publish as a file.
@@ -343,7 +343,7 @@ impl Lines<'_> {
         read(value).map_err(|why| self.wrong(why))
     }
 
-    fn over(mut self) -> Result<(), ProofError> {
+    fn expect_end(mut self) -> Result<(), ProofError> {
         let surplus = self.lines.len() > self.at;
         self.at += 1;
         if surplus { Err(self.wrong("nothing may follow \"behind\"")) } else { Ok(()) }
@@ -418,7 +418,7 @@ fn words(text: &str) -> Result<String, String> {
     }
 }
 
-fn behind(text: &str) -> Result<Behind, String> {
+fn parse_behind(text: &str) -> Result<Behind, String> {
     if text == "none" {
         return Ok(Behind::None);
     }

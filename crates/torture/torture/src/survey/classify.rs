@@ -143,12 +143,12 @@ mod tests {
         Fingerprint {
             software: "alpha",
             claims: &["alpha"],
-            traits: &[Trait::of("a", 2, "x"), Trait::of("b", 2, "y"), Trait::of("c", 1, "z")],
+            traits: &[Trait::new("a", 2, "x"), Trait::new("b", 2, "y"), Trait::new("c", 1, "z")],
         },
         Fingerprint {
             software: "beta",
             claims: &["beta", "Beta Server"],
-            traits: &[Trait::of("a", 2, "x"), Trait::of("b", 2, "n*"), Trait::of("c", 1, "z")],
+            traits: &[Trait::new("a", 2, "x"), Trait::new("b", 2, "n*"), Trait::new("c", 1, "z")],
         },
     ];
 

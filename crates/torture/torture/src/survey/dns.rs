@@ -124,12 +124,12 @@ fn first_text(reply: &[u8]) -> Option<String> {
         (u16::from_be_bytes([head[4], head[5]]), u16::from_be_bytes([head[6], head[7]]));
     let mut at = HEADER;
     for _ in 0..asked {
-        at = behind_name(reply, at)? + 4;
+        at = skip_name(reply, at)? + 4;
     }
     if answers == 0 {
         return None;
     }
-    at = behind_name(reply, at)?;
+    at = skip_name(reply, at)?;
     let fixed = reply.get(at..at + 10)?;
     if u16::from_be_bytes([fixed[0], fixed[1]]) != TXT {
         return None;
@@ -143,7 +143,7 @@ fn first_text(reply: &[u8]) -> Option<String> {
 
 /// Returns the position after a name: labels up to an empty one, or to a pointer (RFC 1035 section
 /// 4.1.4).
-fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
+fn skip_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {
             0 => return Some(at + 1),
@@ -170,83 +170,83 @@ pub static TABLE: [Fingerprint; 6] = [
         software: "BIND",
         claims: &["BIND"],
         traits: &[
-            Trait::of("version.server", 2, "rcode 5 1/0/0"),
-            Trait::of("authors.bind", 2, "aa tc rcode 0 1/n/*"),
-            Trait::of("class HS", 1, "rcode 5 1/0/0"),
-            Trait::of("any class", 3, "rcode 1 1/0/0"),
-            Trait::of("opcode STATUS", 2, "rcode 4 0/0/0"),
-            Trait::of("no question", 1, "rcode 1 0/0/0"),
-            Trait::of("EDNS version 1", 1, "rcode 0 1/0/0"),
+            Trait::new("version.server", 2, "rcode 5 1/0/0"),
+            Trait::new("authors.bind", 2, "aa tc rcode 0 1/n/*"),
+            Trait::new("class HS", 1, "rcode 5 1/0/0"),
+            Trait::new("any class", 3, "rcode 1 1/0/0"),
+            Trait::new("opcode STATUS", 2, "rcode 4 0/0/0"),
+            Trait::new("no question", 1, "rcode 1 0/0/0"),
+            Trait::new("EDNS version 1", 1, "rcode 0 1/0/0"),
         ],
     },
     Fingerprint {
         software: "Unbound",
         claims: &["unbound"],
         traits: &[
-            Trait::of("authors.bind", 1, "ra rcode 5 1/0/0"),
-            Trait::of("an unknown name of class CH", 2, "ra rcode 5 1/0/0"),
-            Trait::of("class HS", 2, "ra rcode 5 1/0/0"),
-            Trait::of("any class", 1, "ra rcode 5 1/0/0"),
-            Trait::of("opcode STATUS", 3, "rcode 4 1/0/0"),
-            Trait::of("no question", 2, "rcode 1 0/0/0"),
-            Trait::of("two questions", 2, "rcode 1 2/0/0"),
-            Trait::of("EDNS version 1", 1, "ra rcode 0 1/0/0"),
+            Trait::new("authors.bind", 1, "ra rcode 5 1/0/0"),
+            Trait::new("an unknown name of class CH", 2, "ra rcode 5 1/0/0"),
+            Trait::new("class HS", 2, "ra rcode 5 1/0/0"),
+            Trait::new("any class", 1, "ra rcode 5 1/0/0"),
+            Trait::new("opcode STATUS", 3, "rcode 4 1/0/0"),
+            Trait::new("no question", 2, "rcode 1 0/0/0"),
+            Trait::new("two questions", 2, "rcode 1 2/0/0"),
+            Trait::new("EDNS version 1", 1, "ra rcode 0 1/0/0"),
         ],
     },
     Fingerprint {
         software: "NSD",
         claims: &["NSD"],
         traits: &[
-            Trait::of("authors.bind", 1, "rcode 5 1/0/0"),
-            Trait::of("an unknown name of class CH", 1, "rcode 5 1/0/0"),
-            Trait::of("class HS", 3, "rcode 5 0/0/0"),
-            Trait::of("any class", 1, "rcode 5 1/0/0"),
-            Trait::of("opcode STATUS", 2, "rcode 4 0/0/0"),
-            Trait::of("no question", 1, "rcode 1 0/0/0"),
-            Trait::of("two questions", 3, "rcode 1 0/0/0"),
-            Trait::of("EDNS version 1", 1, "rcode 0 1/0/0"),
+            Trait::new("authors.bind", 1, "rcode 5 1/0/0"),
+            Trait::new("an unknown name of class CH", 1, "rcode 5 1/0/0"),
+            Trait::new("class HS", 3, "rcode 5 0/0/0"),
+            Trait::new("any class", 1, "rcode 5 1/0/0"),
+            Trait::new("opcode STATUS", 2, "rcode 4 0/0/0"),
+            Trait::new("no question", 1, "rcode 1 0/0/0"),
+            Trait::new("two questions", 3, "rcode 1 0/0/0"),
+            Trait::new("EDNS version 1", 1, "rcode 0 1/0/0"),
         ],
     },
     Fingerprint {
         software: "Knot DNS",
         claims: &["Knot DNS"],
         traits: &[
-            Trait::of("authors.bind", 1, "rcode 5 1/0/0"),
-            Trait::of("an unknown name of class CH", 1, "rcode 5 1/0/0"),
-            Trait::of("class HS", 2, "rcode 5 1/0/0"),
-            Trait::of("any class", 1, "rcode 5 1/0/0"),
-            Trait::of("opcode STATUS", 3, "rcode 4 1/0/0"),
-            Trait::of("no question", 1, "rcode 1 0/0/0"),
-            Trait::of("two questions", 3, "silent"),
-            Trait::of("EDNS version 1", 1, "rcode 0 1/0/0"),
+            Trait::new("authors.bind", 1, "rcode 5 1/0/0"),
+            Trait::new("an unknown name of class CH", 1, "rcode 5 1/0/0"),
+            Trait::new("class HS", 2, "rcode 5 1/0/0"),
+            Trait::new("any class", 1, "rcode 5 1/0/0"),
+            Trait::new("opcode STATUS", 3, "rcode 4 1/0/0"),
+            Trait::new("no question", 1, "rcode 1 0/0/0"),
+            Trait::new("two questions", 3, "silent"),
+            Trait::new("EDNS version 1", 1, "rcode 0 1/0/0"),
         ],
     },
     Fingerprint {
         software: "PowerDNS",
         claims: &["PowerDNS Authoritative Server", "PowerDNS"],
         traits: &[
-            Trait::of("version.server", 1, "aa rcode 5 1/0/0"),
-            Trait::of("an unknown name of class CH", 2, "aa rcode 5 1/0/0"),
-            Trait::of("class HS", 2, "aa rcode 5 1/0/0"),
-            Trait::of("any class", 1, "rcode 5 1/0/0"),
-            Trait::of("opcode STATUS", 3, "silent"),
-            Trait::of("no question", 2, "silent"),
-            Trait::of("two questions", 2, "silent"),
-            Trait::of("EDNS version 1", 1, "aa rcode 0 1/0/0"),
+            Trait::new("version.server", 1, "aa rcode 5 1/0/0"),
+            Trait::new("an unknown name of class CH", 2, "aa rcode 5 1/0/0"),
+            Trait::new("class HS", 2, "aa rcode 5 1/0/0"),
+            Trait::new("any class", 1, "rcode 5 1/0/0"),
+            Trait::new("opcode STATUS", 3, "silent"),
+            Trait::new("no question", 2, "silent"),
+            Trait::new("two questions", 2, "silent"),
+            Trait::new("EDNS version 1", 1, "aa rcode 0 1/0/0"),
         ],
     },
     Fingerprint {
         software: "dnsmasq",
         claims: &["dnsmasq"],
         traits: &[
-            Trait::of("id.server", 2, "ra rcode 4 1/0/0"),
-            Trait::of("version.server", 2, "ra rcode 4 1/0/0"),
-            Trait::of("authors.bind", 2, "aa ra rcode 0 1/n/0"),
-            Trait::of("class HS", 1, "ra rcode 5 1/0/0"),
-            Trait::of("opcode STATUS", 2, "ra rcode 5 1/0/0"),
-            Trait::of("no question", 2, "ra rcode 5 0/0/0"),
-            Trait::of("two questions", 2, "ra rcode 5 2/0/0"),
-            Trait::of("EDNS version 1", 2, "ra rcode 5 1/0/0"),
+            Trait::new("id.server", 2, "ra rcode 4 1/0/0"),
+            Trait::new("version.server", 2, "ra rcode 4 1/0/0"),
+            Trait::new("authors.bind", 2, "aa ra rcode 0 1/n/0"),
+            Trait::new("class HS", 1, "ra rcode 5 1/0/0"),
+            Trait::new("opcode STATUS", 2, "ra rcode 5 1/0/0"),
+            Trait::new("no question", 2, "ra rcode 5 0/0/0"),
+            Trait::new("two questions", 2, "ra rcode 5 2/0/0"),
+            Trait::new("EDNS version 1", 2, "ra rcode 5 1/0/0"),
         ],
     },
 ];

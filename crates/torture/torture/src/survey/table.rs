@@ -13,7 +13,7 @@ pub struct Trait {
 }
 
 impl Trait {
-    pub const fn of(question: &'static str, weight: u32, signature: &'static str) -> Trait {
+    pub const fn new(question: &'static str, weight: u32, signature: &'static str) -> Trait {
         Trait { question, weight, signature }
     }
 

@@ -160,7 +160,7 @@ fn script(stop: &TourStop, question: &str, now: Nanos) -> TalkScript {
         deadline: if waits { HORIZON } else { DEADLINE },
         linger: LINGER,
         hold: waits,
-        ..TalkScript::of(vec![Move::Send(bytes)])
+        ..TalkScript::new(vec![Move::Send(bytes)])
     }
 }
 

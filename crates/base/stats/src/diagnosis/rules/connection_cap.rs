@@ -46,7 +46,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if !view.enough() || view.lives.answered == 0 {
         return None;
     }
-    waiting(view).or_else(|| turned_away(view))
+    waiting(view).or_else(|| refused_connections(view))
 }
 
 /// Detects that some connections are served at once, the others after those have closed.
@@ -79,7 +79,7 @@ fn waiting(view: &View<'_>) -> Option<Sign> {
 }
 
 /// Detects that connections beyond the cap are closed or refused at once.
-fn turned_away(view: &View<'_>) -> Option<Sign> {
+fn refused_connections(view: &View<'_>) -> Option<Sign> {
     let failed = |class| view.total.failures.get(&class).copied().unwrap_or(0);
     let away = view.lives.turned_away + failed(FailureClass::Refused);
     let all = view.lives.answered + away;

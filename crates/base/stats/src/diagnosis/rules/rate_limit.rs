@@ -51,7 +51,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
 }
 
 /// Returns the successful responses per second, excluding the first second, which has the burst.
-fn good_rates(view: &View<'_>) -> Vec<f64> {
+fn success_rates(view: &View<'_>) -> Vec<f64> {
     let rows = view.rows.iter().skip(1);
     rows.map(|row| row.counts.succeeded as f64 / row.span_s).collect()
 }
@@ -64,7 +64,7 @@ fn refused(view: &View<'_>) -> Option<Sign> {
     if !view.enough() || share < REFUSED_MIN {
         return None;
     }
-    let rates = good_rates(view);
+    let rates = success_rates(view);
     let spread = variation(&rates);
     let flat = rates.len() + 1 >= ROWS_MIN
         && spread <= FLAT_MAX + 1.0 / mean(&rates).max(1.0)
@@ -110,7 +110,7 @@ fn burst(view: &View<'_>, rate: f64) -> f64 {
 
 fn delayed(view: &View<'_>) -> Option<Sign> {
     let queueing = queueing(view)?;
-    let rates = good_rates(view);
+    let rates = success_rates(view);
     let spread = variation(&rates);
     let waits = view.service().quantile(0.25) > queueing.alone * 4;
     if queueing.working > WORKING_MAX

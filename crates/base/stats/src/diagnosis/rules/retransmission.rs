@@ -72,7 +72,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
         (true, true) => Sign::new(Confidence::Certain, format!("{steps}; {kernel}")),
         // a thread may wait as long for a core
         (true, false) if view.evidence.machine_busy => {
-            Sign::new(Confidence::Likely, steps).map(Sign::perhaps_ours)
+            Sign::new(Confidence::Likely, steps).map(Sign::possibly_local)
         }
         (true, false) => Sign::new(Confidence::Likely, steps),
         (false, true) => Sign::new(Confidence::Likely, kernel),

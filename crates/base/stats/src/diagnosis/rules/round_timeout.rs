@@ -46,8 +46,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
         if low.0 < APART * usual.0 {
             continue;
         }
-        let failed = crowd(&view.total.failed, low, high);
-        let count = crowd(&view.total.succeeded, low, high) + failed;
+        let failed = peak_calls(&view.total.failed, low, high);
+        let count = peak_calls(&view.total.succeeded, low, high) + failed;
         if count > best.map_or(0, |(_, most, _)| most) {
             best = Some((*at, count, failed));
         }
@@ -70,7 +70,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
 }
 
 /// Returns the number of calls at that time, if it is a peak.
-fn crowd(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
+fn peak_calls(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
     let line = line(hist, low, high);
     if line.is_peak(COUNT_MIN) { line.count } else { 0 }
 }

@@ -172,7 +172,8 @@ fn documented(rows: &str) {
 }
 
 /// The difference is exactly the margin, the hardest case: at most 5 % of 2,000 gates fail, and at
-/// most 5 % pass, although it tests after each of 40 blocks. A t-test that looks as often breaks.
+/// most 5 % pass, although it tests after each of 40 blocks. A t-test repeated as often exceeds
+/// both.
 #[test]
 fn a_gate_errs_no_more_often_than_its_level() {
     let mut rows = String::new();

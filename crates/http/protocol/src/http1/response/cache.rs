@@ -1,7 +1,7 @@
 //! Recent heads of one worker.
 
 use super::ResponseError;
-use super::head::{Known, alike, parse, parse_any_version};
+use super::head::{Known, is_equivalent, parse, parse_any_version};
 
 /// Recently received heads of one worker, shared by its connections: a repeated head is recognized
 /// by comparing bytes instead of parsing. The last match is tried first; a new head replaces the
@@ -62,7 +62,7 @@ impl HeadCache {
         if head.len() > HEAD_MAX {
             return parse(head);
         }
-        let like = self.entries.iter().find(|entry| alike(&entry.head, head));
+        let like = self.entries.iter().find(|entry| is_equivalent(&entry.head, head));
         let known = match like {
             Some(entry) => Known { len: head.len(), ..entry.known },
             None => parse(head)?,

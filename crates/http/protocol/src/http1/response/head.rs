@@ -128,7 +128,7 @@ pub(super) fn parse_any_version(head: &[u8]) -> Result<Known, ResponseError> {
 /// Returns whether `head`, which ends with its empty line, differs from a parsed head only in
 /// values that [`parse`] ignores: then it has the same facts except for its length. Otherwise a
 /// server with a date, a number or a time in each response would have every head parsed.
-pub(super) fn alike(parsed: &[u8], head: &[u8]) -> bool {
+pub(super) fn is_equivalent(parsed: &[u8], head: &[u8]) -> bool {
     let (mut parsed, mut head) = (parsed, head);
     loop {
         let same = common_length(parsed, head);

@@ -427,7 +427,7 @@ mod heads {
         reader.start(Asked::Ordinary);
         assert!(reader.advance(&mut cache, b"HTT").is_ok());
         assert_eq!(reader.advance(&mut cache, b"x"), Err(ResponseError::NotHttp));
-        assert!(reader.begun());
+        assert!(reader.has_begun());
         assert_eq!(
             reader.advance(&mut cache, b"HTTP/1.1"),
             Ok(nothing()),
@@ -593,7 +593,7 @@ mod ends {
     fn without_a_start_nothing_is_consumed() {
         let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         assert_eq!(reader.advance(&mut cache, b"HTTP/1.1 200 OK\r\n"), Ok(nothing()));
-        assert!(!reader.begun());
+        assert!(!reader.has_begun());
     }
 
     #[test]
@@ -602,12 +602,12 @@ mod ends {
         let input = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
         for _ in 0..2 {
             reader.start(Asked::Ordinary);
-            assert!(!reader.begun());
+            assert!(!reader.has_begun());
             reader.advance(&mut cache, b"\r\n").unwrap();
-            assert!(!reader.begun());
+            assert!(!reader.has_begun());
             reader.start(Asked::Ordinary);
             reader.advance(&mut cache, input).unwrap();
-            assert!(reader.begun());
+            assert!(reader.has_begun());
         }
     }
 }

@@ -5,7 +5,7 @@ use plan::check::{Action, Ask, Given, from_toml};
 use protocol::http1::response::ResponseFacts;
 use std::collections::BTreeMap;
 
-fn ask(rest: &str) -> Ask {
+fn send_request(rest: &str) -> Ask {
     let text = format!(
         "version = 1\n[check]\nbase = 'h'\n[[step]]\nname = 'before'\nurl = '/'\n\
          capture = {{ id = {{ header = 'X' }} }}\n[[step]]\nname = 'a'\nurl = '/'\n{rest}"
@@ -17,7 +17,7 @@ fn ask(rest: &str) -> Ask {
     }
 }
 
-fn reply(status: u16, fields: &str, body: &str) -> Result<Reply, Trouble> {
+fn reply(status: u16, fields: &str, body: &str) -> Result<Reply, ExchangeError> {
     Ok(Reply {
         facts: ResponseFacts { status, ..ResponseFacts::default() },
         head: format!("HTTP/1.1 {status} X\r\n{fields}\r\n").into_bytes(),
@@ -25,8 +25,8 @@ fn reply(status: u16, fields: &str, body: &str) -> Result<Reply, Trouble> {
     })
 }
 
-fn silent(class: FailureClass) -> Result<Reply, Trouble> {
-    Err(Trouble::new(class, class.explain().to_owned()))
+fn silent(class: FailureClass) -> Result<Reply, ExchangeError> {
+    Err(ExchangeError::new(class, class.explain().to_owned()))
 }
 
 fn captured() -> BTreeMap<String, String> {
@@ -34,8 +34,8 @@ fn captured() -> BTreeMap<String, String> {
 }
 
 /// Returns `✓`, or the first difference.
-fn judged(expect: &str, result: &Result<Reply, Trouble>) -> String {
-    let ask = ask(&format!("expect = {{ {expect} }}"));
+fn judged(expect: &str, result: &Result<Reply, ExchangeError>) -> String {
+    let ask = send_request(&format!("expect = {{ {expect} }}"));
     let came = Answered { result, took: Nanos::from_millis(1_500) };
     match difference(&ask.expect, &came, &captured()) {
         None => "✓".to_owned(),
@@ -100,7 +100,7 @@ fn bodies_are_judged() {
     let text = reply(200, "", "hello world, this is item 7\n");
     let json = reply(200, "", r#"{"id": 7, "name": "fred", "tags": ["a", "b"], "n": 1.0}"#);
     let long = "x".repeat(200);
-    let row = |expect: String, result: &Result<Reply, Trouble>| {
+    let row = |expect: String, result: &Result<Reply, ExchangeError>| {
         format!("{:.60}\n  {}", expect, judged(&expect, result))
     };
     let digest = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -145,9 +145,9 @@ fn bodies_are_judged() {
 fn captures_take_values_from_a_response() {
     let found = reply(200, "Location: /items/12?x\r\n", r#"{"id": 7, "key": "k"} name=wilma."#);
     let document = reply(200, "", r#"{"id": 7, "key": "k"}"#);
-    let take = |rule: &str, result: &Result<Reply, Trouble>| {
-        let ask = ask(&format!("capture = {{ new = {{ {rule} }} }}"));
-        let seen = ResponseParts::of(result.as_ref().unwrap());
+    let take = |rule: &str, result: &Result<Reply, ExchangeError>| {
+        let ask = send_request(&format!("capture = {{ new = {{ {rule} }} }}"));
+        let seen = ResponseParts::new(result.as_ref().unwrap());
         match capture(&ask.capture[0].1, &seen, &captured(), &mut |_| 0) {
             Ok(value) => value,
             Err(Difference { expected, got, .. }) => format!("{expected} / {got}"),
@@ -173,7 +173,7 @@ fn member(name: &str, millis: u64, failed: bool) -> StepResult {
     StepResult {
         name: name.to_owned(),
         line: 1,
-        state: State::of(difference),
+        state: State::new(difference),
         took: Nanos::from_millis(millis),
         asked: String::new(),
         status: None,
@@ -183,7 +183,7 @@ fn member(name: &str, millis: u64, failed: bool) -> StepResult {
 
 #[test]
 fn groups_are_judged() {
-    let names = ["x", "y", "z"].map(|name| (name.to_owned(), ask("")));
+    let names = ["x", "y", "z"].map(|name| (name.to_owned(), send_request("")));
     let base = Group { members: names.into(), ..Group::default() };
     let order = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let second = Some(Nanos::from_secs(1));

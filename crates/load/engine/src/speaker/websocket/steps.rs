@@ -37,7 +37,7 @@ pub(super) struct StepState {
 }
 
 /// Returns a message after its opcode, as bytes.
-pub(super) fn heard(opcode: u8, payload: &[u8]) -> Vec<u8> {
+pub(super) fn with_opcode(opcode: u8, payload: &[u8]) -> Vec<u8> {
     let mut heard = Vec::with_capacity(payload.len() + 1);
     heard.push(opcode);
     heard.extend_from_slice(payload);
@@ -206,7 +206,8 @@ impl SocketSpeaker {
         let closes = |call: &Arc<SocketCall>| matches!(call.action, SocketAction::Close { .. });
         let asked = !self.calls.is_empty() && steps.asked.as_ref().is_some_and(closes);
         if steps.listens && !asked {
-            let event = self.receive_step_message(heard(opcode::CLOSE, &code.to_be_bytes()), 0);
+            let event =
+                self.receive_step_message(with_opcode(opcode::CLOSE, &code.to_be_bytes()), 0);
             self.facts.persistent &= matches!(event, Event::Connection);
             return event;
         }
@@ -275,7 +276,7 @@ impl SocketSpeaker {
 pub(super) fn put_upgrade(request: &Request<'_>, key: &str, out: &mut Vec<u8>) {
     let bytes = &request.template.bytes;
     let (head, rest) = bytes.split_at(request.template.cookie_at.min(bytes.len()));
-    out.extend_from_slice(&super::cut(head, KEY_MARK.as_bytes()).join(key.as_bytes()));
+    out.extend_from_slice(&super::split_at_mark(head, KEY_MARK.as_bytes()).join(key.as_bytes()));
     if let Some(cookie) = request.cookie {
         for part in ["Cookie: ", cookie, "\r\n"] {
             out.extend_from_slice(part.as_bytes());

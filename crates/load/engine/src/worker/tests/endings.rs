@@ -50,7 +50,7 @@ impl Io for Ending {
 
     fn close(&mut self, _: Slot, _: Close) {}
 
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
 
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None

@@ -69,7 +69,7 @@ fn is_large(number: &Number) -> bool {
 
 impl Filtered {
     /// Returns the filters of a path; `None` if the path compares nothing.
-    pub(super) fn of(path: &str) -> Option<Filtered> {
+    pub(super) fn parse(path: &str) -> Option<Filtered> {
         path.contains('?').then(|| Filtered { pieces: pieces(path) })
     }
 

@@ -40,7 +40,7 @@ pub(super) fn jar(node: &Node<'_>) -> Result<Option<String>, ParseError> {
 impl Reader<'_> {
     /// Reads the request whose `url` was found, and takes its keys out of the table. `close`
     /// applies unless the table overrides it.
-    pub(crate) fn ask(
+    pub(crate) fn read_ask(
         &self,
         url: &Node<'_>,
         table: &mut Table<'_>,
@@ -50,7 +50,7 @@ impl Reader<'_> {
             Marks::Dollar => Fill::AsIs,
             Marks::Braces => Fill::UrlPart,
         };
-        let url = self.fill(url, &url.typed()?, fill)?;
+        let url = self.fill(url, &url.text_or_number()?, fill)?;
         let method = table.take("method");
         let query = table.take("query").map(|node| self.pairs(&node)).transpose()?;
         let given = table.take("headers").map(|node| self.header_changes(&node)).transpose()?;
@@ -208,7 +208,7 @@ impl Reader<'_> {
             }
             (None, None, Some(text)) => {
                 let times: u32 = times.unwrap_or(1);
-                if text.typed()?.len() as u64 * u64::from(times) > UPLOAD_MAX {
+                if text.text_or_number()?.len() as u64 * u64::from(times) > UPLOAD_MAX {
                     return Err(text.fault("repeated this often it is longer than 256 MiB"));
                 }
                 UploadContent::Text(self.template(&text)?, times)

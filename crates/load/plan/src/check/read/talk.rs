@@ -40,7 +40,7 @@ impl Reader<'_> {
             Some(node) => self.moves(&node)?,
             None => vec![TalkMove::Close(NORMAL)],
         };
-        let mut ask = self.ask(url, table, false)?;
+        let mut ask = self.read_ask(url, table, false)?;
         if ask.method != "GET" || ask.body != Body::None || ask.close {
             let why =
                 "connect sends a GET without a body; to close the WebSocket, put close into talk";

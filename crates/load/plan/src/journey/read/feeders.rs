@@ -227,13 +227,13 @@ fn generated(node: &Node<'_>) -> Result<Rows, ParseError> {
 
 fn law(node: &Node<'_>) -> Result<ColumnLaw, ParseError> {
     if !node.is_text() {
-        let list = node.list().iter().map(Node::typed).collect::<Result<Vec<_>, _>>()?;
+        let list = node.list().iter().map(Node::text_or_number).collect::<Result<Vec<_>, _>>()?;
         if list.is_empty() {
             return Err(node.fault("the list is empty; give the values to draw from"));
         }
         return Ok(ColumnLaw::OneOf(list));
     }
-    let text = node.typed()?;
+    let text = node.text_or_number()?;
     if text == "uuid" {
         return Ok(ColumnLaw::Uuid);
     }

@@ -34,7 +34,7 @@ impl JourneyReader<'_> {
                 .map_err(|why| node.fault(why))?,
             None => Vec::new(),
         };
-        let mut ask = self.ask(&node, table)?;
+        let mut ask = self.read_ask(&node, table)?;
         if ask.body != Body::None {
             return Err(table.fault("the body of a call of gRPC is its message; give message"));
         }

@@ -43,7 +43,7 @@ impl JourneyReader<'_> {
     ) -> Result<(SocketStep, Ask), ParseError> {
         let (socket, ask) = match key {
             SocketKey::Connect(url) => {
-                let ask = self.ask(&url, table)?;
+                let ask = self.read_ask(&url, table)?;
                 if ask.method != "GET" || ask.body != Body::None {
                     return Err(table.fault("the upgrade to WebSocket is a GET without a body"));
                 }

@@ -29,7 +29,7 @@ fn asked(paths: impl Iterator<Item = String>) -> Requests {
     requests
 }
 
-fn of(sequence: &Sequence) -> Requests {
+fn count_requests(sequence: &Sequence) -> Requests {
     asked(sequence.steps().flat_map(SequenceStep::paths).map(|path| format!("/site/{path}")))
 }
 
@@ -68,7 +68,7 @@ fn each_model_s_own_files_fit_and_another_s_do_not() {
 
 #[test]
 fn a_model_without_requests_has_a_reason() {
-    let asked = of(&made(&model(SURGE), 0));
+    let asked = count_requests(&made(&model(SURGE), 0));
     assert_eq!(fit_requests(&model(SURGE), &asked).no_reference, None);
     let much = FitModel { top: crate::fileset::REQUESTS_MAX + 1, ..model(SURGE) };
     let why = fit_requests(&much, &asked).no_reference.unwrap().0;
@@ -79,7 +79,7 @@ fn a_model_without_requests_has_a_reason() {
 fn a_model_s_own_requests_fit() {
     for matching in [Matching::Groups, Matching::Requests] {
         let model = FitModel { matching, ..model(SURGE) };
-        let fit = fit_requests(&model, &of(&made(&model, 0)));
+        let fit = fit_requests(&model, &count_requests(&made(&model, 0)));
         let wanted = "requested sizes: fits\npopularity: fits\nstack distances: fits\n";
         // embedded files are requested by their pages: with them the paper's law no longer applies
         match matching {
@@ -101,7 +101,7 @@ fn a_model_s_own_requests_fit() {
     ] {
         let model = model(spec);
         let made = made(&FitModel { seed: Seed(3), ..model }, 100_000);
-        let fit = fit_requests(&model, &of(&made));
+        let fit = fit_requests(&model, &count_requests(&made));
         assert_eq!(describe(&fit), format!("requested sizes: fits\n{wanted}"));
     }
 }
@@ -127,7 +127,7 @@ fn requests_without_a_law_do_not_fit() {
 #[test]
 fn off_times_are_held_against_their_law() {
     let model = model(SURGE);
-    let base = of(&made(&model, 0));
+    let base = count_requests(&made(&model, 0));
     let line = |requests: Requests| {
         let text = describe(&fit_requests(&model, &requests));
         text.lines().find(|line| line.starts_with("OFF times")).unwrap().to_owned()
@@ -154,7 +154,7 @@ fn off_times_are_held_against_their_law() {
 #[test]
 fn bursts_are_distinguished_from_a_steady_stream() {
     let model = model(SURGE);
-    let base = of(&made(&model, 0));
+    let base = count_requests(&made(&model, 0));
     let line = |cells: Vec<f64>| {
         let requests = Requests { cells, cell_s: 1.0, ..base.clone() };
         let text = describe(&fit_requests(&model, &requests));
@@ -193,7 +193,7 @@ fn a_sequence_that_is_cut_short_fits() {
         off_times: false,
         requests: Some(172_020),
     };
-    let cut = of(&sequence(SURGE, &options, Seed(1)).unwrap());
+    let cut = count_requests(&sequence(SURGE, &options, Seed(1)).unwrap());
     let wanted = "requested sizes: fits\npopularity: fits\nstack distances: fits\n";
     assert_eq!(describe(&fit_requests(&model, &cut)), wanted);
 }

@@ -67,7 +67,7 @@ impl PostLog {
     /// `process`: PID of the process that wrote them.
     pub fn text(&self, process: u32) -> String {
         let mut text = String::with_capacity(COUNT + self.records.len() * RECORD);
-        writeln!(text, "{:10}", self.records.len()).expect("a String takes what is written");
+        writeln!(text, "{:10}", self.records.len()).expect("writing to a String cannot fail");
         for (number, (post, unix_s)) in (1..).zip(&self.records) {
             let PostForm { name, client, user } = post;
             let FileName { directory, class, file } = name;
@@ -77,7 +77,7 @@ impl PostLog {
                  {:<60} {process:10} {user:10}",
                 format!("/{name}")
             )
-            .expect("a String takes what is written");
+            .expect("writing to a String cannot fail");
         }
         text
     }

@@ -42,7 +42,7 @@ impl Written {
     ///
     /// # Errors
     /// Fails for a style that the place does not support.
-    pub(super) fn of(
+    pub(super) fn new(
         place: ParameterPlace,
         holder: Option<&Map<String, Value>>,
     ) -> Result<Written, String> {
@@ -215,7 +215,7 @@ mod tests {
     use serde_json::json;
 
     fn written(place: ParameterPlace, holder: &Value, value: &Value) -> String {
-        let written = Written::of(place, holder.as_object());
+        let written = Written::new(place, holder.as_object());
         written.and_then(|it| it.write("color", value)).unwrap_or_else(|why| format!("! {why}"))
     }
 

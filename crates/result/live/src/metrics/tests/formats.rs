@@ -134,7 +134,7 @@ fn exponential_buckets_by_hand() {
     hist.record_n(Nanos::from_millis(990), 2);
     hist.record(Nanos::from_millis(1_050));
     hist.record_n(Nanos::from_millis(1_500), 3);
-    let exponential = Exponential::of(&hist);
+    let exponential = Exponential::new(&hist);
     assert_eq!(exponential.zeros, 1);
     // 0.99 = 2^-0.0145 → 0; 1.05 = 2^0.0704 → 0.563 → 1; 1.5 = 2^0.585 → 4.68 → 5
     assert_eq!(exponential.buckets, [(0, 2), (1, 1), (5, 3)]);

@@ -141,8 +141,8 @@ fn endings(
     let status = statuses(model, width, look);
     let half = height.div_ceil(2);
     let room = half.max(height.saturating_sub(failed.len()));
-    let mut lines = cut(status, room, look);
-    lines.extend(cut(failed, height.saturating_sub(lines.len()), look));
+    let mut lines = limit_lines(status, room, look);
+    lines.extend(limit_lines(failed, height.saturating_sub(lines.len()), look));
     if lines.len() + spare.len() <= height {
         lines.resize(height - spare.len(), Line::default());
         lines.extend(spare);
@@ -151,7 +151,7 @@ fn endings(
 }
 
 /// Returns at most `room` lines; if there are more, the last line counts the others.
-fn cut(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Line<'static>> {
+fn limit_lines(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Line<'static>> {
     if lines.len() > room {
         let kept = room.saturating_sub(1);
         let more = format!("and {} more", lines.len() - kept);

@@ -62,27 +62,27 @@ pub struct LoadFigureRecord {
 }
 
 impl LoadFigureRecord {
-    fn of(figure: &LoadFigure) -> Option<LoadFigureRecord> {
+    fn new(figure: &LoadFigure) -> Option<LoadFigureRecord> {
         figure.mean().map(|mean| LoadFigureRecord { mean, max: figure.highest() })
     }
 }
 
 impl LoadRecord {
-    fn of(tally: &LoadTally) -> Option<LoadRecord> {
+    fn new(tally: &LoadTally) -> Option<LoadRecord> {
         (tally.reports > 0).then(|| LoadRecord {
             reports: tally.reports,
             malformed: tally.malformed,
-            cpu: LoadFigureRecord::of(&tally.cpu),
-            memory: LoadFigureRecord::of(&tally.memory),
-            application: LoadFigureRecord::of(&tally.application),
-            requests_per_s: LoadFigureRecord::of(&tally.requests_per_s),
-            errors_per_s: LoadFigureRecord::of(&tally.errors_per_s),
+            cpu: LoadFigureRecord::new(&tally.cpu),
+            memory: LoadFigureRecord::new(&tally.memory),
+            application: LoadFigureRecord::new(&tally.application),
+            requests_per_s: LoadFigureRecord::new(&tally.requests_per_s),
+            errors_per_s: LoadFigureRecord::new(&tally.errors_per_s),
         })
     }
 }
 
 impl BackendsRecord {
-    pub(crate) fn of(backends: &Backends) -> Option<BackendsRecord> {
+    pub(crate) fn new(backends: &Backends) -> Option<BackendsRecord> {
         (*backends != Backends::default()).then(|| BackendsRecord {
             addresses: backends
                 .addresses
@@ -98,7 +98,7 @@ impl BackendsRecord {
                 .iter()
                 .map(|(name, tally)| BackendRecord { name: name.clone(), calls: tally.calls })
                 .collect(),
-            load: LoadRecord::of(&backends.load),
+            load: LoadRecord::new(&backends.load),
         })
     }
 }

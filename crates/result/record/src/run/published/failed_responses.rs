@@ -52,7 +52,7 @@ pub(super) fn all(report: &RunReport) -> Vec<FailedResponseRecord> {
     for ((class, status), samples) in &total.failed_responses.kinds {
         for sample in samples {
             let row = plan.row_of(sample.target as usize) as usize;
-            let (head, body) = shown(sample);
+            let (head, body) = head_and_body(sample);
             all.push(FailedResponseRecord {
                 at_s: sample.at.as_secs_f64(),
                 target: labels.get(row).or(labels.last()).cloned().unwrap_or_default(),
@@ -69,7 +69,7 @@ pub(super) fn all(report: &RunReport) -> Vec<FailedResponseRecord> {
 }
 
 /// Returns the lines of the head, and the body, if there is one.
-fn shown(sample: &FailedResponse) -> (Vec<String>, Option<String>) {
+fn head_and_body(sample: &FailedResponse) -> (Vec<String>, Option<String>) {
     let start = String::from_utf8_lossy(&sample.start);
     // the first part is missing where the head arrived in pieces
     let (head, body) = match start.split_once("\r\n\r\n") {
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn the_head_is_split_and_control_characters_are_escaped() {
         let shown_of = |start: &str| {
-            shown(&FailedResponse { start: start.into(), ..FailedResponse::default() })
+            head_and_body(&FailedResponse { start: start.into(), ..FailedResponse::default() })
         };
         let (head, body) = shown_of("HTTP/1.1 500 Oops\r\nX: y\r\n\r\nab\x1b\r\ncd");
         assert_eq!(head, ["HTTP/1.1 500 Oops", "X: y"]);

@@ -113,29 +113,29 @@ pub struct AgentRecord {
 }
 
 impl FleetRecord {
-    pub(crate) fn of(facts: &FleetFacts) -> FleetRecord {
+    pub(crate) fn new(facts: &FleetFacts) -> FleetRecord {
         FleetRecord {
             server: facts.server.clone(),
             start_spread_s: facts.start_spread_s(),
             clock_bound_max_s: facts.clock_bound_max().as_secs_f64(),
             lost: facts.lost(),
-            agents: facts.agents.iter().map(AgentRecord::of).collect(),
-            moved: facts.moved.iter().map(MoveRecord::of).collect(),
-            budgets: facts.budgets.iter().map(BudgetRecord::of).collect(),
-            refused: RefusedRecord::of(facts.refused),
+            agents: facts.agents.iter().map(AgentRecord::new).collect(),
+            moved: facts.moved.iter().map(MoveRecord::new).collect(),
+            budgets: facts.budgets.iter().map(BudgetRecord::new).collect(),
+            refused: RefusedRecord::new(facts.refused),
         }
     }
 }
 
 impl RefusedRecord {
-    fn of(facts: RefusedFacts) -> Option<RefusedRecord> {
+    fn new(facts: RefusedFacts) -> Option<RefusedRecord> {
         let RefusedFacts { foreign, late, replayed } = facts;
         (facts != RefusedFacts::default()).then_some(RefusedRecord { foreign, late, replayed })
     }
 }
 
 impl MoveRecord {
-    fn of(step: &PartMove) -> MoveRecord {
+    fn new(step: &PartMove) -> MoveRecord {
         MoveRecord {
             from: step.from.clone(),
             to: step.to.clone(),
@@ -148,14 +148,14 @@ impl MoveRecord {
 }
 
 impl BudgetRecord {
-    fn of(budget: &BudgetFacts) -> BudgetRecord {
+    fn new(budget: &BudgetFacts) -> BudgetRecord {
         let BudgetFacts { host, most_per_s, asked_per_s } = budget.clone();
         BudgetRecord { host, most_per_s, asked_per_s }
     }
 }
 
 impl AgentRecord {
-    fn of(agent: &AgentFacts) -> AgentRecord {
+    fn new(agent: &AgentFacts) -> AgentRecord {
         AgentRecord {
             id: agent.id.clone(),
             host: agent.host.clone(),

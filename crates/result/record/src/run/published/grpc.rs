@@ -36,10 +36,10 @@ pub struct GrpcStatusRecord {
 }
 
 impl GrpcRecord {
-    pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<GrpcRecord> {
+    pub(crate) fn new(plan: &Plan, measurement: &Measurement) -> Option<GrpcRecord> {
         let tally = &measurement.total.streams.grpc;
         let row = |(number, calls): (&u32, &u64)| {
-            let code = GrpcCode::of(*number);
+            let code = GrpcCode::from_number(*number);
             let expected = plan.may_expect_grpc(code);
             GrpcStatusRecord {
                 code: *number,

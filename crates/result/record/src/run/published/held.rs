@@ -43,7 +43,7 @@ pub struct HeldAgeRecord {
 }
 
 impl HeldRecord {
-    pub fn of(facts: &HeldFacts) -> HeldRecord {
+    pub fn new(facts: &HeldFacts) -> HeldRecord {
         let age = HeldAgeRecord {
             min: facts.age_min.as_secs_f64(),
             p50: facts.age_p50.as_secs_f64(),

@@ -66,7 +66,7 @@ pub struct FieldsRecord {
 }
 
 impl Http2Record {
-    pub fn of(facts: &Http2Facts) -> Option<Http2Record> {
+    pub fn new(facts: &Http2Facts) -> Option<Http2Record> {
         let named = |codes: &BTreeMap<u32, u64>| {
             codes.iter().map(|(code, count)| (http2_code_name(*code), *count)).collect()
         };

@@ -93,8 +93,9 @@ pub struct EarlyDataRecord {
 }
 
 impl EarlyDataRecord {
+    /// Returns the record of early data.
     /// `asked`: the plan has early data.
-    pub(crate) fn of(facts: &EarlyFacts, asked: bool) -> Option<EarlyDataRecord> {
+    pub(crate) fn new(facts: &EarlyFacts, asked: bool) -> Option<EarlyDataRecord> {
         let EarlyFacts { sent, accepted, rejected, too_early } = *facts;
         (asked || *facts != EarlyFacts::default()).then_some(EarlyDataRecord {
             sent,
@@ -106,7 +107,7 @@ impl EarlyDataRecord {
 }
 
 impl MigrationRecord {
-    fn of(facts: &MigrationFacts) -> Option<MigrationRecord> {
+    fn new(facts: &MigrationFacts) -> Option<MigrationRecord> {
         (!facts.is_empty()).then(|| MigrationRecord {
             made: facts.made,
             validated: facts.validated,
@@ -132,7 +133,7 @@ pub struct RttRecord {
 }
 
 impl Http3Record {
-    pub fn of(facts: &Http3Facts) -> Option<Http3Record> {
+    pub fn new(facts: &Http3Facts) -> Option<Http3Record> {
         let resets = facts.resets.iter();
         (!facts.is_empty()).then(|| Http3Record {
             streams: facts.streams,
@@ -149,14 +150,14 @@ impl Http3Record {
                 received_coded: facts.coded_received,
             },
             violations: facts.violations.clone(),
-            quic: QuicRecord::of(&facts.quic),
-            migration: MigrationRecord::of(&facts.migration),
+            quic: QuicRecord::new(&facts.quic),
+            migration: MigrationRecord::new(&facts.migration),
         })
     }
 }
 
 impl QuicRecord {
-    fn of(facts: &QuicFacts) -> QuicRecord {
+    fn new(facts: &QuicFacts) -> QuicRecord {
         let rtt = (facts.handshakes > 0).then(|| RttRecord {
             min: facts.rtt_min.as_secs_f64(),
             mean: facts.rtt_sum.as_secs_f64() / facts.handshakes as f64,

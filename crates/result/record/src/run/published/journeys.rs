@@ -47,7 +47,7 @@ pub struct MetricRecord {
 }
 
 impl MetricRecord {
-    fn of(name: &str, tally: &NumberTally) -> MetricRecord {
+    fn new(name: &str, tally: &NumberTally) -> MetricRecord {
         MetricRecord {
             name: name.to_owned(),
             count: tally.count(),
@@ -115,7 +115,7 @@ pub struct NotedRecord {
 }
 
 impl NotedRecord {
-    fn of(rows: &[Noted], row: usize) -> NotedRecord {
+    fn new(rows: &[Noted], row: usize) -> NotedRecord {
         let noted = rows.get(row).cloned().unwrap_or_default();
         NotedRecord { count: noted.count, example: noted.example.map(|(_, text)| text) }
     }
@@ -159,10 +159,10 @@ impl JourneyRecord {
 
     /// Returns `None` if the plan has no journeys.
     pub(crate) fn of_plan(plan: &Plan, tally: &JourneyTally) -> Option<JourneyRecord> {
-        plan.journeys.as_ref().map(|journeys| JourneyRecord::of(journeys, tally))
+        plan.journeys.as_ref().map(|journeys| JourneyRecord::new(journeys, tally))
     }
 
-    fn of(plan: &JourneyPlan, tally: &JourneyTally) -> JourneyRecord {
+    fn new(plan: &JourneyPlan, tally: &JourneyTally) -> JourneyRecord {
         let count = |rows: &[u64], row: usize| rows.get(row).copied().unwrap_or(0);
         let transactions = plan.transactions().into_iter().enumerate();
         let transactions = transactions.map(|(row, name)| {
@@ -172,23 +172,23 @@ impl JourneyRecord {
                 name: name.to_owned(),
                 succeeded: counted.succeeded,
                 failed: counted.failed,
-                time_s: TimesRecord::of(&counted.time),
+                time_s: TimesRecord::new(&counted.time),
             }
         });
         let steps = plan.steps().into_iter().enumerate();
         let steps = steps.map(|(row, step)| JourneyStepRecord {
             step: step.name.clone(),
-            differed: NotedRecord::of(&tally.differed, row),
-            skipped: NotedRecord::of(&tally.skipped, row),
+            differed: NotedRecord::new(&tally.differed, row),
+            skipped: NotedRecord::new(&tally.skipped, row),
             refreshed: count(&tally.refreshed, row),
             check_met: count(&tally.met, row),
-            check_unmet: NotedRecord::of(&tally.unmet, row),
+            check_unmet: NotedRecord::new(&tally.unmet, row),
         });
         let captures = plan.captures().into_iter().enumerate();
         let captures = captures.map(|(row, (step, name))| CaptureRecord {
             step: step.to_owned(),
             name: name.to_owned(),
-            missed: NotedRecord::of(&tally.missed, row),
+            missed: NotedRecord::new(&tally.missed, row),
         });
         let feeders = plan.feeders.iter().enumerate().map(|(row, feeder)| FeederRecord {
             name: feeder.name.clone(),
@@ -196,7 +196,7 @@ impl JourneyRecord {
         });
         let metrics = plan.metrics().into_iter().enumerate().map(|(row, name)| {
             let none = NumberTally::default();
-            MetricRecord::of(name, tally.metrics.get(row).unwrap_or(&none))
+            MetricRecord::new(name, tally.metrics.get(row).unwrap_or(&none))
         });
         JourneyRecord {
             metrics: metrics.collect(),

@@ -94,12 +94,12 @@ pub struct ReconnectsRecord {
 }
 
 impl ReconnectsRecord {
-    fn of(tally: &ReconnectTally) -> ReconnectsRecord {
+    fn new(tally: &ReconnectTally) -> ReconnectsRecord {
         ReconnectsRecord {
             lost: tally.lost,
             restored: tally.restored(),
             failed: tally.failed,
-            time_s: TimesRecord::of(&tally.times),
+            time_s: TimesRecord::new(&tally.times),
             peak_per_s: tally.peak_per_s(),
         }
     }
@@ -133,7 +133,7 @@ pub struct FanOutRecord {
 }
 
 impl FanOutRecord {
-    fn of(plan: &Plan, tally: &FanOutTally) -> Option<FanOutRecord> {
+    fn new(plan: &Plan, tally: &FanOutTally) -> Option<FanOutRecord> {
         let rooms = plan.websocket.rooms?;
         Some(FanOutRecord {
             rooms,
@@ -145,9 +145,9 @@ impl FanOutRecord {
             reach: Some(tally.reach()).filter(|reach| reach.is_finite()),
             duplicates: tally.duplicates,
             out_of_order: tally.out_of_order,
-            receiver_s: TimesRecord::of(&tally.each),
-            first_receiver_s: TimesRecord::of(&tally.first),
-            last_receiver_s: TimesRecord::of(&tally.last),
+            receiver_s: TimesRecord::new(&tally.each),
+            first_receiver_s: TimesRecord::new(&tally.first),
+            last_receiver_s: TimesRecord::new(&tally.last),
         })
     }
 }
@@ -170,7 +170,7 @@ impl MessagesRecord {
         self.expect == OF_STEPS
     }
 
-    pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<MessagesRecord> {
+    pub(crate) fn new(plan: &Plan, measurement: &Measurement) -> Option<MessagesRecord> {
         let total = &measurement.total;
         let of_steps = !plan.is_websocket();
         // a script opens WebSockets or not
@@ -212,18 +212,18 @@ impl MessagesRecord {
             payload_received: counts.payload_received,
             wire_sent: counts.wire_sent,
             wire_received: counts.wire_received,
-            response_time_s: TimesRecord::of(&response),
-            lateness_s: TimesRecord::of(&total.slip),
-            handshake_s: TimesRecord::of(&messages.handshake),
-            gap_s: TimesRecord::of(&messages.gap),
+            response_time_s: TimesRecord::new(&response),
+            lateness_s: TimesRecord::new(&total.slip),
+            handshake_s: TimesRecord::new(&messages.handshake),
+            gap_s: TimesRecord::new(&messages.gap),
             pings: counts.pings,
             pongs: counts.pongs,
-            ping_s: TimesRecord::of(if pings_are_calls { &response } else { &messages.ping }),
+            ping_s: TimesRecord::new(if pings_are_calls { &response } else { &messages.ping }),
             closes: messages.closes.iter().map(close).collect(),
             abnormal_closes: messages.abnormal(),
             violations: messages.violations.clone(),
-            fan_out: FanOutRecord::of(plan, &messages.fan_out),
-            reconnects: plan.websocket.storm.map(|_| ReconnectsRecord::of(&messages.reconnects)),
+            fan_out: FanOutRecord::new(plan, &messages.fan_out),
+            reconnects: plan.websocket.storm.map(|_| ReconnectsRecord::new(&messages.reconnects)),
         })
     }
 }

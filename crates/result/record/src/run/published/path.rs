@@ -74,13 +74,13 @@ pub struct PathDirectionRecord {
 
 impl PathRecord {
     /// Returns the figures of a path that has been used.
-    pub fn of(facts: &PathFacts) -> PathRecord {
+    pub fn new(facts: &PathFacts) -> PathRecord {
         let kind = |kind: &PathKind| PathKindRecord {
             name: kind.name.clone(),
             clients: kind.clients,
             rtt_asked_s: kind.rtt.as_secs_f64(),
-            up: PathDirectionRecord::of(&kind.up),
-            down: PathDirectionRecord::of(&kind.down),
+            up: PathDirectionRecord::new(&kind.up),
+            down: PathDirectionRecord::new(&kind.down),
         };
         PathRecord {
             spec: facts.spec.clone(),
@@ -125,7 +125,7 @@ impl PathRecord {
 }
 
 impl PathDirectionRecord {
-    fn of(facts: &PathDirection) -> PathDirectionRecord {
+    fn new(facts: &PathDirection) -> PathDirectionRecord {
         PathDirectionRecord {
             link: facts.link.clone(),
             arrived: facts.arrived,

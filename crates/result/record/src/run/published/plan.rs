@@ -25,8 +25,9 @@ impl PartialEq for PlanRecord {
 }
 
 impl PlanRecord {
+    /// Returns the record of a plan.
     /// `toml`: the plan with every secret masked.
-    pub fn of(plan: &Plan, toml: &str) -> PlanRecord {
+    pub fn new(plan: &Plan, toml: &str) -> PlanRecord {
         PlanRecord { plan: plan.clone(), toml: toml.to_owned() }
     }
 

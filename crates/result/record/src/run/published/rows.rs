@@ -56,7 +56,7 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
             failed: tally.failed,
             timed_out: tally.timed_out,
             body_bytes: tally.body_bytes,
-            response_time_s: TimesRecord::of(&tally.response),
+            response_time_s: TimesRecord::new(&tally.response),
             over_time_s: Vec::new(),
         }
     };
@@ -97,7 +97,7 @@ pub(super) fn by_tag(report: &RunReport) -> Vec<TagRecord> {
             failed: sum.failed,
             timed_out: sum.timed_out,
             body_bytes: sum.body_bytes,
-            response_time_s: TimesRecord::of(&sum.response),
+            response_time_s: TimesRecord::new(&sum.response),
         }
     };
     tags.unwrap_or_default().into_iter().map(row).collect()
@@ -113,7 +113,7 @@ pub(super) fn by_scenario(report: &RunReport) -> Vec<ScenarioRecord> {
         ScenarioRecord {
             name: scenario.name.clone(),
             load: words::scenario(&report.plan, scenario),
-            outcomes: OutcomesRecord::of(&tally.counts),
+            outcomes: OutcomesRecord::new(&tally.counts),
             intended: tally.intended,
             unissued: tally.unissued,
             sessions: tally.sessions_started,
@@ -122,7 +122,7 @@ pub(super) fn by_scenario(report: &RunReport) -> Vec<ScenarioRecord> {
             in_window: tally.in_window,
             good_in_window: tally.good_in_window,
             body_bytes: tally.body_bytes,
-            response_time_s: TimesRecord::of(&tally.response),
+            response_time_s: TimesRecord::new(&tally.response),
         }
     };
     report.plan.scenarios.iter().enumerate().map(row).collect()
@@ -144,7 +144,7 @@ pub(super) fn by_clients(report: &RunReport) -> Vec<ClientsRecord> {
             failed: tally.failed,
             timed_out: tally.timed_out,
             body_bytes: tally.body_bytes,
-            response_time_s: TimesRecord::of(&tally.response),
+            response_time_s: TimesRecord::new(&tally.response),
         }
     };
     report.plan.client_names().into_iter().zip(counts).enumerate().map(row).collect()

@@ -63,7 +63,7 @@ pub struct SecondRecord {
 }
 
 impl SecondRecord {
-    pub(crate) fn of(row: &stats::Second) -> SecondRecord {
+    pub(crate) fn new(row: &stats::Second) -> SecondRecord {
         let seconds = Nanos::as_secs_f64;
         // without a response there is no time
         let time = |time: Nanos| (!row.max.is_zero()).then(|| seconds(time));
@@ -74,7 +74,7 @@ impl SecondRecord {
             at_s: row.at_s,
             span_s: row.span_s,
             warm_up: row.warm_up,
-            outcomes: OutcomesRecord::of(&row.counts),
+            outcomes: OutcomesRecord::new(&row.counts),
             response_mean_s: time(row.mean),
             response_p50_s: time(row.p50),
             response_p90_s: time(row.p90),

@@ -30,7 +30,7 @@ pub struct ClientRecord {
     pub dummy: Option<DummyRun>,
 }
 impl ClientRecord {
-    pub(crate) fn of(report: &RunReport, figures: &Figures) -> ClientRecord {
+    pub(crate) fn new(report: &RunReport, figures: &Figures) -> ClientRecord {
         let driver = &report.driver;
         ClientRecord {
             io: driver.io.clone(),
@@ -108,7 +108,7 @@ impl SutRecord {
         }
     }
 
-    pub(crate) fn of(sut: &SutSeries) -> SutRecord {
+    pub(crate) fn new(sut: &SutSeries) -> SutRecord {
         SutRecord {
             name: sut.name.clone(),
             cores: sut.cores,
@@ -131,7 +131,7 @@ pub struct ResolvedRecord {
 }
 
 impl ResolvedRecord {
-    pub(crate) fn of(resolved: &Resolved) -> ResolvedRecord {
+    pub(crate) fn new(resolved: &Resolved) -> ResolvedRecord {
         ResolvedRecord {
             host: resolved.host.clone(),
             addresses: resolved.addresses.iter().map(|address| address.to_string()).collect(),
@@ -178,7 +178,7 @@ pub struct FirstFailureRecord {
 }
 
 impl FirstCallRecord {
-    pub(crate) fn of(call: &FirstCall) -> FirstCallRecord {
+    pub(crate) fn new(call: &FirstCall) -> FirstCallRecord {
         let failure = call.failure.as_ref().map(|(class, detail)| FirstFailureRecord {
             class: *class,
             blame: class.blame(),
@@ -215,7 +215,7 @@ pub struct EnvironmentRecord {
 }
 
 impl EnvironmentRecord {
-    pub fn of(facts: &sample::Environment) -> EnvironmentRecord {
+    pub fn new(facts: &sample::Environment) -> EnvironmentRecord {
         EnvironmentRecord {
             host: facts.host.clone(),
             kernel: facts.kernel.clone(),

@@ -45,20 +45,20 @@ pub struct PostsRecord {
 }
 
 impl Specweb99Record {
-    pub(crate) fn of(report: &RunReport) -> Option<Specweb99Record> {
-        let score = Score::of(report)?;
+    pub(crate) fn new(report: &RunReport) -> Option<Specweb99Record> {
+        let score = Score::new(report)?;
         Some(Specweb99Record {
             connections: score.connections,
             conforming: score.conforming,
             score: score.value(),
             operations_per_s: known(score.operations_per_s),
-            posts: report.posts.as_ref().map(PostsRecord::of),
+            posts: report.posts.as_ref().map(PostsRecord::new),
         })
     }
 }
 
 impl PostsRecord {
-    fn of(facts: &PostFacts) -> PostsRecord {
+    fn new(facts: &PostFacts) -> PostsRecord {
         let PostFacts { answered, unanswered, recorded, missing, unknown, trouble } = facts.clone();
         PostsRecord { answered, unanswered, recorded, missing, unknown, trouble }
     }

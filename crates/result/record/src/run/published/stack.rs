@@ -54,7 +54,7 @@ pub struct ConflictRecord {
 }
 
 impl StackRecord {
-    pub fn of(facts: &StackFacts) -> StackRecord {
+    pub fn new(facts: &StackFacts) -> StackRecord {
         StackRecord {
             sent: facts.sent,
             received: facts.received,
@@ -72,13 +72,13 @@ impl StackRecord {
             refused: facts.refused,
             missed: facts.missed,
             batched: facts.batched,
-            conflict: facts.conflict.as_ref().map(ConflictRecord::of),
+            conflict: facts.conflict.as_ref().map(ConflictRecord::new),
         }
     }
 }
 
 impl ConflictRecord {
-    pub fn of(conflict: &AddressConflict) -> ConflictRecord {
+    pub fn new(conflict: &AddressConflict) -> ConflictRecord {
         ConflictRecord {
             address: conflict.address.to_string(),
             by: conflict.by.map(|byte| format!("{byte:02x}")).join(":"),

@@ -94,8 +94,8 @@ impl StepStreamsRecord {
             whole: step.whole,
             cut: step.cut,
             events: step.events,
-            first_event_s: TimesRecord::of(&step.first),
-            between_events_s: TimesRecord::of(&step.gap),
+            first_event_s: TimesRecord::new(&step.first),
+            between_events_s: TimesRecord::new(&step.gap),
         };
         tally.steps.iter().map(row).collect()
     }
@@ -122,7 +122,7 @@ pub struct ModelTokensRecord {
 }
 
 impl ModelTokensRecord {
-    fn of(tally: &TokenTally, whole: u64, window: Nanos) -> ModelTokensRecord {
+    fn new(tally: &TokenTally, whole: u64, window: Nanos) -> ModelTokensRecord {
         let [usage, events, both] = TOKEN_COUNTS;
         let counted_by = match tally.reporting {
             0 => events,
@@ -150,7 +150,7 @@ pub struct StreamRateRecord {
 
 impl StreamRateRecord {
     /// Computes rates from the mean gaps of streams.
-    fn of(pace: &Hist) -> Option<StreamRateRecord> {
+    fn new(pace: &Hist) -> Option<StreamRateRecord> {
         let rate = |quantile| {
             let gap = pace.quantile(quantile).as_secs_f64();
             (gap > 0.0).then_some(1.0 / gap)
@@ -169,7 +169,7 @@ fn stream_form(plan: &Plan) -> Option<&'static str> {
 }
 
 impl StreamsRecord {
-    pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<StreamsRecord> {
+    pub(crate) fn new(plan: &Plan, measurement: &Measurement) -> Option<StreamsRecord> {
         let form = stream_form(plan)?;
         let streams = &measurement.total.streams;
         let events_per_s = per_second(streams.in_window, measurement.window);
@@ -182,18 +182,19 @@ impl StreamsRecord {
             events: streams.events,
             events_in_window: streams.in_window,
             events_per_s,
-            first_event_s: TimesRecord::of(&streams.first),
-            between_events_s: TimesRecord::of(&streams.gap),
-            mean_between_events_s: TimesRecord::of(&streams.pace),
-            stream_events_per_s: StreamRateRecord::of(&streams.pace),
+            first_event_s: TimesRecord::new(&streams.first),
+            between_events_s: TimesRecord::new(&streams.gap),
+            mean_between_events_s: TimesRecord::new(&streams.pace),
+            stream_events_per_s: StreamRateRecord::new(&streams.pace),
             sent: plan.grpc.message_rate.map(|_| SentMessagesRecord {
                 messages: streams.sent,
                 held_back: streams.held_back,
-                answer_s: TimesRecord::of(&streams.answer),
+                answer_s: TimesRecord::new(&streams.answer),
             }),
             steps: StepStreamsRecord::all(plan, streams),
-            tokens: counts_tokens
-                .then(|| ModelTokensRecord::of(&streams.tokens, streams.whole, measurement.window)),
+            tokens: counts_tokens.then(|| {
+                ModelTokensRecord::new(&streams.tokens, streams.whole, measurement.window)
+            }),
         })
     }
 }

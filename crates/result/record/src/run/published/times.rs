@@ -33,7 +33,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl OutcomesRecord {
-    pub(crate) fn of(counts: &Counts) -> OutcomesRecord {
+    pub(crate) fn new(counts: &Counts) -> OutcomesRecord {
         OutcomesRecord {
             due: counts.due,
             succeeded: counts.succeeded,
@@ -86,7 +86,7 @@ pub struct TimesRecord {
 }
 
 impl TimesRecord {
-    pub(crate) fn of(hist: &Hist) -> TimesRecord {
+    pub(crate) fn new(hist: &Hist) -> TimesRecord {
         let summary = hist.summary();
         TimesRecord {
             count: summary.count,
@@ -112,11 +112,11 @@ pub struct TimesByOutcome {
 }
 
 impl TimesByOutcome {
-    pub(crate) fn of(total: &Snapshot) -> TimesByOutcome {
+    pub(crate) fn new(total: &Snapshot) -> TimesByOutcome {
         TimesByOutcome {
-            succeeded: TimesRecord::of(&total.succeeded),
-            failed: TimesRecord::of(&total.failed),
-            timed_out: TimesRecord::of(&total.timed_out),
+            succeeded: TimesRecord::new(&total.succeeded),
+            failed: TimesRecord::new(&total.failed),
+            timed_out: TimesRecord::new(&total.timed_out),
         }
     }
 }
@@ -131,13 +131,13 @@ pub struct PhasesRecord {
 }
 
 impl PhasesRecord {
-    pub(crate) fn of(total: &Snapshot, dns: &Hist) -> PhasesRecord {
+    pub(crate) fn new(total: &Snapshot, dns: &Hist) -> PhasesRecord {
         PhasesRecord {
-            dns: TimesRecord::of(dns),
-            connect: TimesRecord::of(&total.connect),
-            tls: TimesRecord::of(&total.tls),
-            first_byte: TimesRecord::of(&total.first_byte),
-            transfer: TimesRecord::of(&total.transfer),
+            dns: TimesRecord::new(dns),
+            connect: TimesRecord::new(&total.connect),
+            tls: TimesRecord::new(&total.tls),
+            first_byte: TimesRecord::new(&total.first_byte),
+            transfer: TimesRecord::new(&total.transfer),
         }
     }
 }
@@ -247,7 +247,7 @@ impl QuantileRecord {
     /// Returns the quantiles that the plan lists. `response`: the headline's times.
     pub(crate) fn all(report: &RunReport, response: &Hist) -> Vec<QuantileRecord> {
         let total = &report.measurement.total;
-        let doubt = Doubt::of(total);
+        let doubt = Doubt::new(total);
         let mut blocks = Blocks::default();
         in_window(&report.measurement).for_each(|row| blocks.push(row.spread.block()));
         let of_objective = |quantile: f64| {
@@ -292,7 +292,7 @@ pub struct EstimateRecord {
 }
 
 impl EstimateRecord {
-    pub(crate) fn of(estimate: &Estimate) -> EstimateRecord {
+    pub(crate) fn new(estimate: &Estimate) -> EstimateRecord {
         EstimateRecord {
             mean: estimate.value,
             low: estimate.low,
@@ -316,7 +316,7 @@ pub struct WeightedRecord {
 }
 
 impl WeightedRecord {
-    pub(crate) fn of(weighted: webmark::Weighted) -> WeightedRecord {
+    pub(crate) fn new(weighted: webmark::Weighted) -> WeightedRecord {
         WeightedRecord {
             w: weighted.weight,
             setup_s: weighted.setup_s,

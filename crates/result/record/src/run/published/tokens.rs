@@ -25,7 +25,7 @@ pub struct TokensRecord {
 }
 
 impl TokensRecord {
-    pub fn of(facts: &TokenFacts) -> TokensRecord {
+    pub fn new(facts: &TokenFacts) -> TokensRecord {
         TokensRecord {
             obtained: facts.obtained,
             renewed: facts.renewed,
@@ -75,7 +75,7 @@ mod tests {
     fn token_requests_in_words() {
         let mut facts = TokenFacts { obtained: 1, ..TokenFacts::default() };
         facts.slowest = Nanos::from_millis(12);
-        let text = |facts: &TokenFacts| TokensRecord::of(facts).sentence();
+        let text = |facts: &TokenFacts| TokensRecord::new(facts).sentence();
         assert_eq!(text(&facts), "1 obtained, none failed; slowest 12.0 ms");
         facts = TokenFacts { obtained: 9, renewed: 5, replaced: 3, failed: 2, ..facts };
         facts.trouble = Some("the token endpoint http://a/ answered 500".into());

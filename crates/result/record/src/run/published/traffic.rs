@@ -27,7 +27,7 @@ pub struct BytesRecord {
 }
 
 impl BytesRecord {
-    pub(crate) fn of(total: &Snapshot) -> BytesRecord {
+    pub(crate) fn new(total: &Snapshot) -> BytesRecord {
         BytesRecord {
             sent: total.bytes_sent,
             received: total.bytes_received,
@@ -50,7 +50,7 @@ pub struct ConcurrencyRecord {
 }
 
 impl ConcurrencyRecord {
-    pub(crate) fn of(figures: &Figures, total: &Snapshot) -> ConcurrencyRecord {
+    pub(crate) fn new(figures: &Figures, total: &Snapshot) -> ConcurrencyRecord {
         ConcurrencyRecord {
             mean: figures.little.map_or(0.0, |little| little.concurrency),
             peak: total.flight_peak,
@@ -73,7 +73,7 @@ pub struct ConformingRecord {
 }
 
 impl ConformingRecord {
-    pub(crate) fn of(report: &RunReport) -> ConformingRecord {
+    pub(crate) fn new(report: &RunReport) -> ConformingRecord {
         let connections = &report.measurement.total.connections;
         ConformingRecord {
             count: connections.conforming,
@@ -138,8 +138,9 @@ impl RunRecord {
 }
 
 impl TlsRecord {
+    /// Returns the record of handshakes.
     /// `early`: the plan has early data.
-    pub(crate) fn of(total: &Snapshot, early: bool) -> TlsRecord {
+    pub(crate) fn new(total: &Snapshot, early: bool) -> TlsRecord {
         let agreed = |(facts, count): (&TlsFacts, u64)| AgreedRecord {
             version: facts.version.clone(),
             cipher: facts.cipher.clone(),
@@ -158,7 +159,7 @@ impl TlsRecord {
             group: group.cloned().unwrap_or_default(),
             resumed: agreed.iter().filter(|one| one.resumed).map(|one| one.connections).sum(),
             agreed,
-            early_data: EarlyDataRecord::of(&total.connections.early, early),
+            early_data: EarlyDataRecord::new(&total.connections.early, early),
         }
     }
 }
@@ -173,11 +174,11 @@ pub struct TcpRecord {
 }
 
 impl TcpRecord {
-    pub(crate) fn of(report: &RunReport) -> TcpRecord {
+    pub(crate) fn new(report: &RunReport) -> TcpRecord {
         let connections = &report.measurement.total.connections;
         TcpRecord {
             retransmits: connections.retransmits,
-            rtt_s: TimesRecord::of(&connections.rtt),
+            rtt_s: TimesRecord::new(&connections.rtt),
             sampled_share: report.plan.measure.tcp_info_share,
         }
     }
@@ -193,7 +194,7 @@ pub struct SessionsRecord {
 }
 
 impl SessionsRecord {
-    pub(crate) fn of(sessions: &stats::Sessions, figures: &Figures) -> SessionsRecord {
+    pub(crate) fn new(sessions: &stats::Sessions, figures: &Figures) -> SessionsRecord {
         SessionsRecord {
             started: sessions.started,
             completed: sessions.completed,
@@ -217,7 +218,7 @@ pub struct ConnectionsRecord {
 }
 
 impl ConnectionsRecord {
-    pub(crate) fn of(measurement: &Measurement) -> ConnectionsRecord {
+    pub(crate) fn new(measurement: &Measurement) -> ConnectionsRecord {
         let connections = &measurement.total.connections;
         let has_streams = !connections.http2.is_empty() || connections.http3.streams > 0;
         let waits = &connections.stream_wait;
@@ -226,7 +227,7 @@ impl ConnectionsRecord {
             established: connections.established,
             closed: connections.closed,
             peak: measurement.connections_peak,
-            stream_wait_s: has_streams.then(|| TimesRecord::of(waits)),
+            stream_wait_s: has_streams.then(|| TimesRecord::new(waits)),
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct CauseRecord {
 }
 
 impl VerdictRecord {
-    pub fn of(verdict: &stats::Verdict) -> VerdictRecord {
+    pub fn new(verdict: &stats::Verdict) -> VerdictRecord {
         let cause = |cause: &stats::Cause| CauseRecord {
             id: cause.id,
             figure: known(cause.figure),
@@ -93,7 +93,7 @@ pub struct ServerError {
 }
 
 impl ConductRecord {
-    pub(crate) fn of(server: &Server) -> ConductRecord {
+    pub(crate) fn new(server: &Server) -> ConductRecord {
         let status = |&(status, count): &(u16, u64)| WrongStatus { status, count };
         let error = |(class, count): &(FailureClass, u64)| ServerError {
             class: *class,
@@ -171,7 +171,7 @@ pub struct SloInterval {
 }
 
 impl SloInterval {
-    fn of(found: &FigureInterval) -> SloInterval {
+    fn new(found: &FigureInterval) -> SloInterval {
         SloInterval {
             low: known(found.low),
             high: known(found.high),
@@ -183,13 +183,13 @@ impl SloInterval {
 }
 
 impl SloRecord {
-    pub fn of(result: &SloResult) -> SloRecord {
+    pub fn new(result: &SloResult) -> SloRecord {
         SloRecord {
             objective: result.objective.clone(),
             figure: known(result.figure),
             figure_without_lag: result.without_lag.and_then(known),
             bound: result.objective.bound,
-            interval: result.interval.as_ref().map(SloInterval::of),
+            interval: result.interval.as_ref().map(SloInterval::new),
             met: result.met,
             unsure: result.unsure.map(|found| UnsureRecord {
                 probability: found.probability,

@@ -59,7 +59,7 @@ pub struct BodyPrintRecord {
 }
 
 impl VerifiedRecord {
-    pub(crate) fn of(plan: &Plan, total: &Snapshot) -> Option<VerifiedRecord> {
+    pub(crate) fn new(plan: &Plan, total: &Snapshot) -> Option<VerifiedRecord> {
         let [first, files, manifest] = VERIFIED_AGAINST;
         let against = match plan.expect.verify.as_ref()? {
             plan::Verify::First => first,
@@ -73,27 +73,27 @@ impl VerifiedRecord {
             compared: total.verified.compared,
             differing: count(FailureClass::Differs),
             of_other_targets: count(FailureClass::OtherTarget),
-            examples: examples.map(|wrong| WrongBodyRecord::of(plan, wrong)).collect(),
+            examples: examples.map(|wrong| WrongBodyRecord::new(plan, wrong)).collect(),
         })
     }
 }
 
 impl WrongBodyRecord {
-    fn of(plan: &Plan, wrong: &WrongBody) -> WrongBodyRecord {
+    fn new(plan: &Plan, wrong: &WrongBody) -> WrongBodyRecord {
         WrongBodyRecord {
             at_s: wrong.at.as_secs_f64(),
             target: wrong.target,
             url: target_name(plan, wrong.target),
             of_target: wrong.of,
             of_url: wrong.of.map(|of| target_name(plan, of)),
-            expected: BodyPrintRecord::of(&wrong.expected),
-            got: BodyPrintRecord::of(&wrong.got),
+            expected: BodyPrintRecord::new(&wrong.expected),
+            got: BodyPrintRecord::new(&wrong.got),
         }
     }
 }
 
 impl BodyPrintRecord {
-    fn of(print: &BodyPrint) -> BodyPrintRecord {
+    fn new(print: &BodyPrint) -> BodyPrintRecord {
         BodyPrintRecord { bytes: print.length, xxh128: format!("{:032x}", print.hash) }
     }
 }

@@ -23,8 +23,8 @@ pub fn compare(a: &TortureRecord, b: &TortureRecord) -> DiffRecord {
     let same = |row: &&CaseRecord| find(b, row).is_some() && change(row, find(b, row)).is_none();
     DiffRecord {
         schema: SCHEMA.to_owned(),
-        a: DiffSideRecord::of(a),
-        b: DiffSideRecord::of(b),
+        a: DiffSideRecord::new(a),
+        b: DiffSideRecord::new(b),
         worse: changes.iter().filter(|change| change.is_worse()).count() as u64,
         unchanged: a.cases.iter().filter(same).count() as u64,
         changes,
@@ -91,7 +91,7 @@ fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(ChangeKind, String)> {
         (false, true) => ChangeKind::New,
         (true, false) => ChangeKind::Fixed,
         (true, true) => {
-            let (more, fewer) = (gained(a, b), gained(b, a));
+            let (more, fewer) = (new_failures(a, b), new_failures(b, a));
             let kind = match b.outcome.cmp(&a.outcome) {
                 std::cmp::Ordering::Greater => ChangeKind::Worse,
                 std::cmp::Ordering::Less => ChangeKind::Eased,
@@ -111,7 +111,7 @@ fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(ChangeKind, String)> {
 
 /// Returns the exchanges that fail in `b` and did not in `a`. Those of random data have different
 /// names each time and are ignored.
-fn gained<'a>(a: &CaseRecord, b: &'a CaseRecord) -> Vec<&'a str> {
+fn new_failures<'a>(a: &CaseRecord, b: &'a CaseRecord) -> Vec<&'a str> {
     let fails = |row: &CaseRecord, name: &str| {
         row.exchanges.iter().any(|one| one.name == name && one.outcome.is_finding())
     };

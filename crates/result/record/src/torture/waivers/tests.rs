@@ -28,7 +28,7 @@ fn exchange(name: &str, outcome: TestOutcome) -> ExchangeResult {
 /// Returns S-07 with the results of its two exchanges.
 fn blanks(space: TestOutcome, tab: TestOutcome) -> CaseResult {
     let exchanges = vec![exchange("space", space), exchange("tab", tab)];
-    CaseResult { outcome: space.max(tab), exchanges, ..CaseResult::of(&case("S-07")) }
+    CaseResult { outcome: space.max(tab), exchanges, ..CaseResult::new(&case("S-07")) }
 }
 
 /// 2026-11-22.
@@ -50,7 +50,7 @@ fn a_waiver_holds_to_the_end_of_its_day() {
     assert_eq!(states(WHOLE, &blanks(pass, pass)), [WaiverState::Unneeded]);
     let old = WHOLE.replace("11-22", "11-21");
     assert_eq!(states(&old, &blanks(fail, pass)), [WaiverState::Expired]);
-    assert_eq!(states(WHOLE, &CaseResult::of(&case("S-01"))), [WaiverState::Untested]);
+    assert_eq!(states(WHOLE, &CaseResult::new(&case("S-01"))), [WaiverState::Untested]);
     let skipped = CaseResult { outcome: TestOutcome::Skipped, ..blanks(fail, pass) };
     assert_eq!(states(WHOLE, &skipped), [WaiverState::Untested]);
 }

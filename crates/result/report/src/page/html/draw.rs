@@ -13,8 +13,8 @@ const COLUMNS_MAX: usize = 160;
 
 /// Returns the chart with its title and key; the script inserts its own drawing into `.plot`.
 pub(crate) fn figure(chart: &Chart) -> Markup {
-    let across = across(chart);
-    let up = up(chart);
+    let across = x_scale(chart);
+    let up = y_scale(chart);
     html! {
         figure data-chart=(chart.id) {
             figcaption {
@@ -32,7 +32,7 @@ pub(crate) fn figure(chart: &Chart) -> Markup {
                     (bottom_axis(&across, &bottom_ticks(chart, &across), &|at| chart.x.unit.tick(at)))
                     @match chart.stack {
                         Some(width) => (stacked(chart, width, &across, &up)),
-                        None => @for line in &chart.lines { (drawn(line, &chart.at, &across, &up)) },
+                        None => @for line in &chart.lines { (draw_line(line, &chart.at, &across, &up)) },
                     }
                 }
             }
@@ -40,7 +40,7 @@ pub(crate) fn figure(chart: &Chart) -> Markup {
     }
 }
 
-fn across(chart: &Chart) -> Scale {
+fn x_scale(chart: &Chart) -> Scale {
     let ends = (LEFT, RIGHT);
     if chart.x.log {
         return Scale::log([chart.x.low, chart.x.high].into_iter(), ends);
@@ -48,7 +48,7 @@ fn across(chart: &Chart) -> Scale {
     Scale::exact(chart.x.low, chart.x.high, ends)
 }
 
-fn up(chart: &Chart) -> Scale {
+fn y_scale(chart: &Chart) -> Scale {
     let figures = chart.figures();
     if chart.log {
         return Scale::log(figures.into_iter(), (BOTTOM, TOP));
@@ -148,7 +148,7 @@ fn points(values: &[Option<f64>], at: &[f64], across: &Scale, up: &Scale) -> Poi
     at.iter().zip(values).map(place).collect()
 }
 
-fn drawn(line: &Line, at: &[f64], across: &Scale, up: &Scale) -> Markup {
+fn draw_line(line: &Line, at: &[f64], across: &Scale, up: &Scale) -> Markup {
     let mut curve = points(&line.values, at, across, up);
     if line.dots != Dots::None {
         curve.retain(Option::is_some);

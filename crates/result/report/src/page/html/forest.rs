@@ -62,13 +62,13 @@ pub(super) fn figure(forest: &Forest) -> Markup {
                 strong { (forest.title) }
                 span class="key" { "gray: difference between runs of A" }
             }
-            (drawn(rows, reach, &forest.label, &BROAD))
-            (drawn(rows, reach, &forest.label, &NARROW))
+            (draw_forest(rows, reach, &forest.label, &BROAD))
+            (draw_forest(rows, reach, &forest.label, &NARROW))
         }
     }
 }
 
-fn drawn(rows: &[ForestRow], reach: f64, label: &str, frame: &ForestFrame) -> Markup {
+fn draw_forest(rows: &[ForestRow], reach: f64, label: &str, frame: &ForestFrame) -> Markup {
     let scale = Scale::exact(-reach.min(FALL_MAX), reach, frame.axis);
     let bottom = frame.head + frame.row * rows.len() as f64;
     html! {
@@ -179,7 +179,7 @@ fn beyond(one: &ForestRow, reach: f64) -> String {
     let end = end.then(|| format!("to {}", change(one.high)));
     let noise = one.noise.is_finite() && one.noise > reach;
     let noise =
-        noise.then(|| format!("A to itself ±{}", change(one.noise).trim_start_matches('+')));
+        noise.then(|| format!("A against A ±{}", change(one.noise).trim_start_matches('+')));
     let moved = [point, end].into_iter().flatten().collect::<Vec<_>>().join(" ");
     [Some(moved), noise]
         .into_iter()

@@ -23,7 +23,7 @@ impl Page {
 
     /// Returns an empty page for a part of the same terminal.
     pub(crate) fn of_width(&self, width: usize) -> Page {
-        Page { width, ..self.alike() }
+        Page { width, ..self.empty_copy() }
     }
 
     /// Enables or disables colors.
@@ -32,7 +32,7 @@ impl Page {
     }
 
     /// Returns an empty page for the same terminal.
-    pub(crate) fn alike(&self) -> Page {
+    pub(crate) fn empty_copy(&self) -> Page {
         Page { width: self.width, color: self.color, ..Page::default() }
     }
 
@@ -76,7 +76,7 @@ impl Page {
         let (mut used, mut fresh) = (indent, true);
         let room = self.width().saturating_sub(indent).max(1);
         let with_fixed_units = with_fixed_units(text);
-        for word in with_fixed_units.split([' ', '\n']).flat_map(|word| cut(word, room)) {
+        for word in with_fixed_units.split([' ', '\n']).flat_map(|word| split_word(word, room)) {
             let width = word.chars().count();
             if !fresh && used + 1 + width > self.width() {
                 self.line(&line);
@@ -126,8 +126,8 @@ impl Page {
     }
 
     /// Writes a table whose first header cell is at the margin, as the section's heading.
-    pub(crate) fn headed(&mut self, rows: &[Vec<String>]) {
-        let mut table = self.alike();
+    pub(crate) fn headed_table(&mut self, rows: &[Vec<String>]) {
+        let mut table = self.empty_copy();
         table.table(rows);
         let heading = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
         for (index, line) in table.finish().lines().enumerate() {
@@ -211,7 +211,7 @@ fn is_unit(c: char) -> bool {
 }
 
 /// Splits a word into pieces of at most `room` characters.
-fn cut(word: &str, room: usize) -> Vec<String> {
+fn split_word(word: &str, room: usize) -> Vec<String> {
     let chars: Vec<char> = word.chars().collect();
     chars.chunks(room).map(|piece| piece.iter().collect()).collect()
 }

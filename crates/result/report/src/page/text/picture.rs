@@ -55,8 +55,8 @@ pub fn histogram_lines(hist: &Hist, columns: usize, rows_max: usize) -> Vec<Stri
     let counts = cells(&|_, count| show::count(count));
     let shares = cells(&|_, count| show::share(count as f64 / total));
     // the gaps around the bar and its neighbors
-    let fixed = |gap: usize| wide(&labels) + 2 * gap + wide(&shares);
-    let whole = columns.saturating_sub(fixed(2) + 2 + wide(&counts));
+    let fixed = |gap: usize| cells_width(&labels) + 2 * gap + cells_width(&shares);
+    let whole = columns.saturating_sub(fixed(2) + 2 + cells_width(&counts));
     let (room, gap) = match whole >= BAR_MIN {
         true => (whole, 2),
         false => (columns.saturating_sub(fixed(1)), 1),
@@ -76,7 +76,7 @@ fn left_aligned(cells: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the width of cells that are all equally wide.
-fn wide(cells: &[String]) -> usize {
+fn cells_width(cells: &[String]) -> usize {
     cells.first().map_or(0, |cell| cell.chars().count())
 }
 
@@ -177,7 +177,7 @@ fn ends(hist: &Hist, steps: &[u64]) -> Vec<Nanos> {
 mod tests {
     use super::*;
 
-    fn drawn(values: &[(Nanos, u64)], columns: usize, rows: usize) -> String {
+    fn draw_picture(values: &[(Nanos, u64)], columns: usize, rows: usize) -> String {
         let mut page = Page::for_columns(columns);
         histogram(&mut page, &Hist::from_buckets(values.iter().copied()), rows);
         page.finish()
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn bars_are_proportional_and_nothing_is_lost() {
         let us = Nanos::from_micros;
-        let shown = drawn(&[(us(80), 400), (us(150), 800), (us(1_900), 1)], 80, 8);
+        let shown = draw_picture(&[(us(80), 400), (us(150), 800), (us(1_900), 1)], 80, 8);
         let rows: Vec<&str> = shown.lines().collect();
         let cells = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let bars: Vec<usize> = rows.iter().map(|row| row.matches('█').count()).collect();
@@ -275,11 +275,11 @@ mod tests {
     fn any_span_fits_into_the_rows() {
         for rows in 2..12 {
             for high in [Nanos(2), Nanos::from_micros(3), Nanos::from_secs(3_000)] {
-                let shown = drawn(&[(Nanos(1), 1), (high, 2)], 200, rows);
+                let shown = draw_picture(&[(Nanos(1), 1), (high, 2)], 200, rows);
                 assert!(shown.lines().count() <= rows, "{rows}: {shown}");
                 assert!(shown.lines().all(|line| line.chars().count() <= 120), "{shown}");
             }
         }
-        assert_eq!(drawn(&[(Nanos(5), 1)], 80, 8), "", "one call has no distribution");
+        assert_eq!(draw_picture(&[(Nanos(5), 1)], 80, 8), "", "one call has no distribution");
     }
 }

@@ -30,7 +30,7 @@ const ACK: u8 = 0x10;
 pub fn capture(kept: &[&Transcript]) -> Result<Vec<u8>, String> {
     let mut packets = Vec::new();
     for (index, one) in kept.iter().enumerate() {
-        if one.script.spoken.is_http3() {
+        if one.script.protocol.is_http3() {
             return Err(format!(
                 "{} {}: QUIC is encrypted, so no capture can be created",
                 one.case, one.name

@@ -72,7 +72,7 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    fn of(done: Completed) -> Completion {
+    fn new(done: Completed) -> Completion {
         let Completed { number, result, buffer, more } = done;
         Completion { tag: Tag::unpack(number), result, buffer, more }
     }
@@ -207,7 +207,7 @@ impl KernelRing {
 
     /// Submits everything pushed and adds completions to `all`.
     pub(super) fn enter(&mut self, look: Await, all: &mut Vec<Completion>) {
-        self.ring.enter(look, |done| all.push(Completion::of(done)));
+        self.ring.enter(look, |done| all.push(Completion::new(done)));
     }
 
     /// Breaks the ring, as if the kernel had refused.

@@ -191,7 +191,7 @@ fn unaccepted_bytes_are_sent_later() {
         at += piece.len();
     }
     write_all(&mut io, 0, &body[at..]).expect("written");
-    io.shut(0);
+    io.shutdown_write(0);
     let mut ready = Vec::new();
     while !reader.is_finished() {
         io.wait(monotonic() + Nanos::from_millis(20), &mut ready);

@@ -35,7 +35,7 @@ impl Entries {
     }
 
     /// Adds a switch if it is on.
-    pub(super) fn on(&mut self, key: &'static str, value: bool) {
+    pub(super) fn add_switch(&mut self, key: &'static str, value: bool) {
         if value {
             self.add(key, "true");
         }
@@ -115,12 +115,12 @@ pub(super) fn options(report: &Report<'_>) -> String {
     if !paths.is_empty() {
         out.add("import-paths", json(&Value::from(paths)));
     }
-    out.on("enable-compression", options.enable_compression);
+    out.add_switch("enable-compression", options.enable_compression);
     out.some_text("cacert", &options.cacert);
     out.some_text("cert", &options.cert);
     out.some_text("key", &options.key);
     out.some_text("cname", &options.cname);
-    out.on("skipTLS", options.skip_tls);
+    out.add_switch("skipTLS", options.skip_tls);
     out.add("insecure", options.insecure);
     out.some_text("authority", &options.authority);
     out.some("rps", options.rps);
@@ -140,7 +140,7 @@ pub(super) fn options(report: &Report<'_>) -> String {
     out.add("concurrency-step-duration", workers.step_length().0);
     out.add("concurrency-max-duration", workers.max_duration.0);
     out.some("total", report.total);
-    out.on("async", options.is_async);
+    out.add_switch("async", options.is_async);
     out.some("connections", options.connections);
     out.some("duration", options.time_limit().0);
     out.some("timeout", options.timeout.0);
@@ -156,6 +156,6 @@ pub(super) fn options(report: &Report<'_>) -> String {
     out.add("CPUs", options.cpus);
     out.some_text("name", &options.name);
     out.some("skipFirst", options.skip_first);
-    out.on("count-errors", options.count_errors);
+    out.add_switch("count-errors", options.count_errors);
     out.finish()
 }

@@ -112,15 +112,15 @@ impl QuicRange {
         }
     }
 
-    fn gone(&mut self, id: u64) {
+    fn remove_connection(&mut self, id: u64) {
         self.outboxes.remove(&id);
-        self.machine.gone(net::reactor::monotonic(), id, false);
+        self.machine.remove_connection(net::reactor::monotonic(), id, false);
         self.changed.notify_one();
     }
 }
 
 /// Returns the connection once its handshake is over, or before that if `early`.
-async fn shaken(incoming: quinn::Incoming, early: bool) -> Option<Connection> {
+async fn accept_handshake(incoming: quinn::Incoming, early: bool) -> Option<Connection> {
     if early {
         // a server can always send before its handshake completes
         return incoming.accept().ok()?.into_0rtt().ok().map(|(connection, _)| connection);
@@ -136,7 +136,7 @@ async fn converse(
     range: Shared,
     acts: mpsc::UnboundedReceiver<Act>,
 ) {
-    if let Some(connection) = shaken(incoming, early).await {
+    if let Some(connection) = accept_handshake(incoming, early).await {
         let halves = Rc::new(RefCell::new(Halves::default()));
         let writer = Writer {
             connection: connection.clone(),
@@ -167,7 +167,7 @@ async fn converse(
         }
         writing.abort();
     }
-    range.borrow_mut().gone(id);
+    range.borrow_mut().remove_connection(id);
 }
 
 /// Our ends of the streams of a connection.

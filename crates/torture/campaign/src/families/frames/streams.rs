@@ -29,7 +29,7 @@ fn stream(number: u32) -> u64 {
 pub(super) const KINDS: [FloodFrames; 14] = [
     // CVE-2023-44487 over QUIC
     kind(FloodKind::ResetStreams, nothing, |flood, number| {
-        let mut pieces = write::on(stream(number), flood.block, true);
+        let mut pieces = write::stream_bytes(stream(number), flood.block, true);
         // QUIC does not send streams that are canceled at once
         if let Some(before) = number.checked_sub(LATER) {
             pieces.extend(write::reset(stream(before), CANCELLED));
@@ -38,38 +38,38 @@ pub(super) const KINDS: [FloodFrames; 14] = [
         pieces
     }),
     kind(FloodKind::OpenStreams, nothing, |flood, number| {
-        write::on(stream(number), flood.block, false)
+        write::stream_bytes(stream(number), flood.block, false)
     }),
     kind(FloodKind::BlockedSections, nothing, |_, number| {
-        write::on(stream(number), &write::frame(HEADERS, &BLOCKED), true)
+        write::stream_bytes(stream(number), &write::frame(HEADERS, &BLOCKED), true)
     }),
     kind(FloodKind::UnknownFrames, nothing, |_, _| {
-        write::on(CONTROL_STREAM, &write::frame(RESERVED, b"loadstone"), false)
+        write::stream_bytes(CONTROL_STREAM, &write::frame(RESERVED, b"loadstone"), false)
     }),
     kind(FloodKind::PushLimits, nothing, |_, number| {
         let mut most = Vec::new();
         write::varint(u64::from(number), &mut most);
-        write::on(CONTROL_STREAM, &write::frame(MAX_PUSH_ID, &most), false)
+        write::stream_bytes(CONTROL_STREAM, &write::frame(MAX_PUSH_ID, &most), false)
     }),
     kind(FloodKind::ReservedStreams, nothing, |_, number| {
-        write::on(FIRST_FREE + stream(number), &[RESERVED as u8], true)
+        write::stream_bytes(FIRST_FREE + stream(number), &[RESERVED as u8], true)
     }),
     kind(
         FloodKind::EmptyDataFrames,
-        |flood, _| write::on(0, flood.block, false),
-        |_, _| write::on(0, &write::frame(DATA, &[]), false),
+        |flood, _| write::stream_bytes(0, flood.block, false),
+        |_, _| write::stream_bytes(0, &write::frame(DATA, &[]), false),
     ),
     // a table of zero bytes may be set to zero bytes repeatedly (RFC 9204 section 4.3.1)
     kind(FloodKind::TableCapacities, nothing, |_, _| {
-        write::on(ENCODER_STREAM, &[0b0010_0000], false)
+        write::stream_bytes(ENCODER_STREAM, &[0b0010_0000], false)
     }),
     kind(FloodKind::StreamCancellations, nothing, |_, number| {
-        write::on(DECODER_STREAM, &[0b0100_0000 | (number % 0x3f) as u8], false)
+        write::stream_bytes(DECODER_STREAM, &[0b0100_0000 | (number % 0x3f) as u8], false)
     }),
     kind(FloodKind::LargeSections, nothing, |flood, number| {
         let mut section = flood.section().to_vec();
         (0..FIELDS).for_each(|row| filler_line(number * FIELDS + row, &mut section));
-        write::on(stream(number), &write::frame(HEADERS, &section), true)
+        write::stream_bytes(stream(number), &write::frame(HEADERS, &section), true)
     }),
     kind(FloodKind::PathChallenges, nothing, |_, number| {
         let asked = (u64::from(number) | 1 << 63).to_be_bytes();
@@ -88,7 +88,7 @@ pub(super) const KINDS: [FloodFrames; 14] = [
     }),
     kind(
         FloodKind::BlockedStreams,
-        |flood, _| write::on(0, flood.block, false),
+        |flood, _| write::stream_bytes(0, flood.block, false),
         |_, number| packet(&frame_of(STREAM_DATA_BLOCKED, &[0, u64::from(number)])),
     ),
     kind(FloodKind::BareResets, nothing, |_, number| {

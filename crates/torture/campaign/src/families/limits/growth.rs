@@ -270,6 +270,7 @@ fn searched(
 }
 
 /// Searches for the limit between two amounts.
+/// Searches for the limit between two amounts.
 /// `in_vain`: returns whether this response to the smallest amount ends the search.
 fn searched_between(
     runner: &mut Runner<'_>,
@@ -413,7 +414,7 @@ fn confirm_failure(
         return;
     };
     let expected = "a response other than 5xx, or a closed connection".to_owned();
-    let kind = Some(FailureKind::of(&talk, runner.profile.plain()));
+    let kind = Some(FailureKind::new(&talk, runner.profile.plain()));
     let cause = judge::cause_of(kind, &talk);
     result.exchanges.push(ExchangeResult {
         name,

@@ -1,7 +1,7 @@
 //! Plays one load, with probes alongside.
 
 use super::load::{Flow, Load, OfferedLoad, Route};
-use crate::pressure::{RecoveryWatch, slow_from};
+use crate::pressure::{RecoveryWatch, slow_threshold};
 use crate::{Runner, bounds, habits};
 use dialogue::talk::TalkScript;
 use torture::case::Case;
@@ -63,7 +63,7 @@ pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: L
         waiting_max: bounds::connections_max(runner.world.governor(), waiting) as usize,
         opens_max: bounds::opens_max(runner.world.governor(), u64::MAX),
         released,
-        calm: RecoveryWatch::new(slow_from(&runner.profile.quiet()), every, every * CALM_GAPS),
+        calm: RecoveryWatch::new(slow_threshold(&runner.profile.quiet()), every, every * CALM_GAPS),
         origin: runner.prober.origin(),
     };
     let mut load = Load::new(offer);

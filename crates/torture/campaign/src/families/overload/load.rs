@@ -307,7 +307,7 @@ impl Load {
         let step = Move::Send(self.route(wanted).request.clone());
         let idle = if wanted.again { None } else { self.idle.pop() };
         if let Some(place) = idle {
-            stage.say(place, vec![step]);
+            stage.add_steps(place, vec![step]);
             if let Some(line) = self.lines.get_mut(&place) {
                 line.call = Some(wanted);
             }

@@ -73,7 +73,7 @@ pub(in crate::families) fn run(
             rows.push(Row::new(at, &step, server.as_ref()));
         }
         if let Some(one) = between.get(rows.len() % between.len().max(1)) {
-            let mut scratch = CaseResult::of(one);
+            let mut scratch = CaseResult::new(one);
             if let Some(family) = &one.family {
                 families::run(runner, one, family, &mut scratch);
             }

@@ -208,7 +208,7 @@ mod tests {
             (1, 3, TestOutcome::Held, Some("in 1 of 3 rounds:")),
             (2, 3, TestOutcome::Degraded, Some("in 2 of 3 rounds:")),
         ] {
-            let mut result = CaseResult::of(&case);
+            let mut result = CaseResult::new(&case);
             slowed(&mut result, vec![vec!["slow".to_owned()]; slow], made);
             assert_eq!(result.outcome, outcome, "{slow} of {made}");
             let notes: Vec<&str> = note.into_iter().chain(["slow"]).collect();

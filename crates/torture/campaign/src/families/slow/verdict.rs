@@ -147,6 +147,7 @@ impl HeldState {
     }
 
     /// Judges how the server ended a slow state.
+    /// Judges how the server ended a slow state.
     /// `steady`: result of the same state without drips.
     pub(super) fn judged(
         &self,
@@ -334,7 +335,7 @@ mod tests {
         let over = came.last().map_or(0, |(at, _)| *at);
         // an undecodable record breaks the connection without its own event
         events.extend((end == TalkEnd::Closed).then(|| event(over, What::Ended)));
-        let mut script = TalkScript::of(Vec::new());
+        let mut script = TalkScript::new(Vec::new());
         script.tls_name = tls.then(|| "a".to_owned());
         let talk = Talk {
             start: Nanos::ZERO,

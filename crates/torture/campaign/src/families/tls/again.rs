@@ -27,7 +27,7 @@ pub(in crate::families) fn run(
     let steps = vec![Move::Renegotiate, Move::Pause(THEN), Move::Send(request)];
     let script = TalkScript { hold: true, ..runner.bare(steps, with.wait) };
     let talks = runner.play_all(vec![script.clone(); with.connections as usize]);
-    let results: Vec<Renegotiation> = talks.iter().map(Renegotiation::of).collect();
+    let results: Vec<Renegotiation> = talks.iter().map(Renegotiation::new).collect();
     if results.iter().all(|result| *result == Renegotiation::NoSession) {
         return result.skip("it does not support TLS 1.2; later versions have no renegotiation");
     }

@@ -289,12 +289,12 @@ impl FrameReader {
 
     /// Records faults of the server's table, and queues our instructions for it.
     fn settle_table(&mut self, read: &mut StreamsRead) {
-        for what in read.table.news() {
+        for what in read.table.new_faults() {
             self.take_quic_frame(what, &[]);
         }
-        let owed = read.table.owed();
+        let owed = read.table.take_replies();
         if !owed.is_empty() {
-            self.owe(&write::on(DECODER_STREAM, &owed, false));
+            self.queue_reply(&write::stream_bytes(DECODER_STREAM, &owed, false));
         }
     }
 

@@ -49,12 +49,12 @@ impl ServerTable {
     }
 
     /// Returns new faults, each once.
-    pub(super) fn news(&mut self) -> Vec<u64> {
+    pub(super) fn new_faults(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.news)
     }
 
     /// Takes the instructions for the server's encoder.
-    pub(super) fn owed(&mut self) -> Vec<u8> {
+    pub(super) fn take_replies(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.owed)
     }
 
@@ -186,7 +186,7 @@ mod tests {
                 }
             }
         }
-        (table.news(), table.owed())
+        (table.new_faults(), table.take_replies())
     }
 
     #[test]

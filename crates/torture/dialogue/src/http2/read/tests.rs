@@ -82,8 +82,8 @@ fn required_replies_are_returned_once() {
     let mut reader = Replies::http2();
     reader.take(&[frame(SETTINGS, 0, 0, &[]), frame(PING, 0, 0, b"12345678")].concat());
     let frames = reader.frames.as_mut().unwrap();
-    assert_eq!(frames.owed(), [settings_ack(), frame(PING, ACK, 0, b"12345678")].concat());
-    assert!(frames.owed().is_empty());
+    assert_eq!(frames.take_replies(), [settings_ack(), frame(PING, ACK, 0, b"12345678")].concat());
+    assert!(frames.take_replies().is_empty());
 }
 
 proptest! {
@@ -103,11 +103,12 @@ proptest! {
 fn stream_pieces_are_parsed() {
     use crate::http3::write;
     use conduit::streams::{PieceKind, TRANSPORT, put_code};
-    let control = write::on(3, &[&[0][..], &write::frame(4, &[])].concat(), false);
+    let control = write::stream_bytes(3, &[&[0][..], &write::frame(4, &[])].concat(), false);
     let fields = write::frame(1, b"\0\0\xd9\x23x-a\x01b");
     let unknown = write::frame(0x4242, b"grease");
     let response = [fields, unknown, write::frame(0, b"he"), write::frame(0, b"llo")].concat();
-    let mut bytes = [control, write::on(0, &response, true), write::reset(4, 0x10e)].concat();
+    let mut bytes =
+        [control, write::stream_bytes(0, &response, true), write::reset(4, 0x10e)].concat();
     bytes.extend(write::stop(8, 0x10b));
     for (code, last) in [
         (0x105, "CONNECTION_CLOSE H3_FRAME_UNEXPECTED"),
@@ -126,7 +127,7 @@ fn stream_pieces_are_parsed() {
             assert_eq!((answer.status, answer.body_len, answer.complete), (200, 5, true));
             assert!(answer.head.starts_with(b"HTTP/3 200\r\n"));
             let frames = replies.frames.as_ref().unwrap();
-            assert!(frames.is_http3() && frames.goodbye() && frames.is_reset(4));
+            assert!(frames.is_http3() && frames.has_goaway() && frames.is_reset(4));
             let text: Vec<String> = frames.frames.iter().map(FrameSeen::to_string).collect();
             let ends = ["RESET_STREAM H3_MESSAGE_ERROR", "STOP_SENDING H3_REQUEST_REJECTED", last];
             assert_eq!(text[text.len() - 3..], ends, "{text:?}");
@@ -140,7 +141,7 @@ fn stream_pieces_are_parsed() {
 fn settings_on_a_request_stream_are_junk() {
     use crate::http3::write;
     let request = [write::frame(4, &[]), write::frame(1, b"\0\0\xd9")].concat();
-    let input = write::on(0, &request, true);
+    let input = write::stream_bytes(0, &request, true);
     for size in [1, input.len()] {
         let mut replies = Replies::http3(None, TablePermit::default());
         input.chunks(size).for_each(|piece| replies.take(piece));
@@ -160,11 +161,12 @@ fn http3_frames_are_not_mistaken_for_others() {
     let settings = write::frame(4, &[]);
     let others =
         [0x3, 0x70, 0x71, 0x72, 0x73, 0x1_0003].map(|kind| write::frame(kind, b"\x80\x01\x01\x0c"));
-    let control = write::on(3, &[&b"\0"[..], &settings, &others.concat()].concat(), false);
+    let control =
+        write::stream_bytes(3, &[&b"\0"[..], &settings, &others.concat()].concat(), false);
     let mut replies = Replies::http3(None, TablePermit::default());
     replies.take(&control);
     let frames = replies.frames.unwrap();
-    assert_eq!((frames.resets(), frames.goodbye(), replies.junk), (0, false, None));
+    assert_eq!((frames.resets(), frames.has_goaway(), replies.junk), (0, false, None));
     let kinds: Vec<u8> = frames.frames.iter().map(|frame| frame.kind).collect();
     assert_eq!(kinds, [SETTINGS, 255, 255, 255, 255, 255, 255]);
     assert_eq!(datagrams::sums(&frames.frames), (0, 0));

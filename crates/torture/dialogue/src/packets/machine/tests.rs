@@ -34,8 +34,8 @@ impl Io for VirtualClock {
         Err(IoError::WouldBlock)
     }
     fn close(&mut self, _: Slot, _: Close) {}
-    fn shut(&mut self, _: Slot) {}
-    fn urgent(&mut self, _: Slot, _: u8) {}
+    fn shutdown_write(&mut self, _: Slot) {}
+    fn send_urgent(&mut self, _: Slot, _: u8) {}
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None
     }
@@ -209,7 +209,7 @@ fn talk(lines: &[&str], machine: &mut Machine) -> (Talk, Nanos) {
         deadline: Nanos::from_secs(10),
         grace: Nanos::from_millis(60),
         linger: Nanos::from_secs(2),
-        ..TalkScript::of(moves(lines))
+        ..TalkScript::new(moves(lines))
     };
     let (mut io, mut governor) = (VirtualClock::default(), Governor::unbounded());
     let mut stage = Conversations::new(None, &mut governor).linked(Some(machine));
@@ -362,7 +362,7 @@ fn an_unanswered_syn_is_retransmitted_a_few_times() {
     let step = SegmentStep { times: 1_000, ..SegmentStep::default() };
     let mut count = 0;
     for _ in 0..100 {
-        machine.say(Nanos::from_secs(61), &step);
+        machine.send_step(Nanos::from_secs(61), &step);
         count += machine.take_out().len() as u64;
     }
     assert!(machine.is_bounded() && count <= PACKETS_MAX, "{count}");

@@ -91,7 +91,7 @@ impl Conversation {
             Move::Packet(step) => match step {
                 PacketStep::Stream(content) => raw.set_stream(&content),
                 PacketStep::Open(with) => raw.open(now, with),
-                PacketStep::Segment(segment) => raw.say(now, &segment),
+                PacketStep::Segment(segment) => raw.send_step(now, &segment),
                 PacketStep::Expect { kinds, within } => raw.expect(now, &kinds, within),
                 PacketStep::Acks(acks) => raw.set_acks(acks),
                 PacketStep::Window(window) => raw.set_window(window),

@@ -34,7 +34,7 @@ impl Io for FloodingServer {
         Ok(buffer.len())
     }
     fn close(&mut self, _: Slot, _: Close) {}
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None
     }
@@ -47,7 +47,7 @@ impl Io for FloodingServer {
 /// Returns how two conversations with it end; the user's stop request comes with this wait.
 fn ends(governor: &mut Governor, wish: Option<u32>) -> Vec<TalkEnd> {
     let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
-    let script = TalkScript { deadline: Nanos::from_millis(500), ..TalkScript::of(vec![request]) };
+    let script = TalkScript { deadline: Nanos::from_millis(500), ..TalkScript::new(vec![request]) };
     let mut all = All::new(vec![script.clone(), script]);
     played(&mut all, governor, wish);
     all.into_talks().iter().map(|talk| talk.end).collect()
@@ -98,7 +98,7 @@ fn a_stop_request_works_while_a_watched_server_floods() {
     let script = TalkScript {
         deadline: Nanos::from_millis(500),
         hold: true,
-        ..TalkScript::of(vec![request])
+        ..TalkScript::new(vec![request])
     };
     let mut watching = Watching(Some(script), None);
     played(&mut watching, &mut Governor::unbounded(), Some(3));
@@ -140,11 +140,11 @@ fn replies_to_a_server_that_does_not_read_are_limited() {
     assert!(flood.len() > 2 * OWED_MAX);
     // nothing is sent yet; the longest step is prepared, but unsent
     for (step, plain) in [(0, 0), (1, TEXT_MAX)] {
-        let script = TalkScript { spoken: Spoken::Http2, ..TalkScript::of(Vec::new()) };
+        let script = TalkScript { protocol: Protocol::Http2, ..TalkScript::new(Vec::new()) };
         let mut talk = Conversation::new(script, Nanos::ZERO);
         (talk.step, talk.plain) = (step, vec![0; plain]);
         flood.chunks(READ_SIZE).for_each(|piece| talk.understand(piece));
-        let kept = talk.replies.frames.as_mut().unwrap().owed().len();
+        let kept = talk.replies.frames.as_mut().unwrap().take_replies().len();
         let owed = talk.plain.len() - plain + kept;
         assert!((OWED_MAX / 2..=OWED_MAX).contains(&owed), "step {step}: {owed} bytes");
     }
@@ -177,7 +177,7 @@ impl Io for PromptServer {
         if count == 0 { Err(IoError::WouldBlock) } else { Ok(count) }
     }
     fn close(&mut self, _: Slot, _: Close) {}
-    fn shut(&mut self, _: Slot) {}
+    fn shutdown_write(&mut self, _: Slot) {}
     fn facts(&mut self, _: Slot) -> Option<SocketFacts> {
         None
     }
@@ -192,7 +192,7 @@ impl Io for PromptServer {
 
 /// Returns how a conversation with these steps ends if it is left after all of them.
 fn ends_with(sent: &'static [u8], steps: Vec<Move>) -> (TalkEnd, Nanos) {
-    script_ends_with(sent, TalkScript::of(steps))
+    script_ends_with(sent, TalkScript::new(steps))
 }
 
 fn script_ends_with(sent: &'static [u8], script: TalkScript) -> (TalkEnd, Nanos) {
@@ -271,7 +271,7 @@ fn frame_steps_ignore_replies_before_the_last_action() {
     let pause = Move::Pause(Nanos::from_millis(100));
     let awaits = || Move::Await(Awaited::Response);
     let framed = |sent: &'static [u8], steps: Vec<Move>| {
-        let script = TalkScript { spoken: Spoken::Http2Raw, ..TalkScript::of(steps) };
+        let script = TalkScript { protocol: Protocol::Http2Raw, ..TalkScript::new(steps) };
         script_ends_with(sent, script)
     };
     let in_pause = vec![request(), pause, awaits(), Move::Close];

@@ -24,7 +24,7 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    pub fn of(talk: &Talk) -> Behaviour {
+    pub fn new(talk: &Talk) -> Behaviour {
         let responses = &talk.replies.responses;
         let statuses = responses.iter().take(RESPONSES_MAX).map(|one| one.status).collect();
         let length = responses.first().map_or(0, |one| u64::BITS - one.body_len.leading_zeros());

@@ -259,7 +259,7 @@ pub(super) fn change(specimen: &mut Specimen, other: &Specimen, random: &mut Str
         MutatedPart::Framing => length_or_coding(specimen, random),
         MutatedPart::Content => content(&mut specimen.content, random),
         MutatedPart::Trailers => trailers(&mut specimen.content, random),
-        MutatedPart::Turned => turned(specimen),
+        MutatedPart::Turned => reframe(specimen),
         MutatedPart::Spliced => specimen.content = other.content.clone(),
         MutatedPart::Pieces => specimen.pieces.push(random.next_u64() as u32),
         MutatedPart::HalfClose => specimen.half_closes = !specimen.half_closes,
@@ -310,7 +310,7 @@ fn length_or_coding(specimen: &mut Specimen, random: &mut Stream) {
 }
 
 /// Frames the same content the other way.
-fn turned(specimen: &mut Specimen) {
+fn reframe(specimen: &mut Specimen) {
     let data = match &specimen.content {
         MutableContent::Sized(data) => data.clone(),
         MutableContent::Chunked(chunks, ..) => {
@@ -322,7 +322,7 @@ fn turned(specimen: &mut Specimen) {
         .retain(|line| !line.has_name("Content-Length") && !line.has_name("Transfer-Encoding"));
     let was_sized = matches!(specimen.content, MutableContent::Sized(_));
     if was_sized {
-        let chunks = vec![MutableChunk::of(&data), MutableChunk::of(b"")];
+        let chunks = vec![MutableChunk::new(&data), MutableChunk::new(b"")];
         specimen.content = MutableContent::Chunked(chunks, Vec::new(), b"\r\n".to_vec());
         specimen.lines.push(MutableLine::new("Transfer-Encoding", "chunked"));
     } else {
@@ -344,7 +344,7 @@ fn content(content: &mut MutableContent, random: &mut Stream) {
             let last = chunks.len().checked_sub(1).filter(|_| random.below(2) == 0);
             match last.or_else(|| place(random, chunks.len())) {
                 Some(at) => chunk(chunks, at, random),
-                None => chunks.push(MutableChunk::of(b"abc")),
+                None => chunks.push(MutableChunk::new(b"abc")),
             }
             chunks.truncate(PARTS_MAX);
         }
@@ -386,7 +386,7 @@ fn chunk(chunks: &mut Vec<MutableChunk>, at: usize, random: &mut Stream) {
             // split in two: the same content in more chunks
             let data = chunks[at].data.clone();
             if let Some(middle) = place(random, data.len()).filter(|middle| *middle > 0) {
-                let halves = [&data[..middle], &data[middle..]].map(MutableChunk::of);
+                let halves = [&data[..middle], &data[middle..]].map(MutableChunk::new);
                 chunks.splice(at..=at, halves);
             }
         }

@@ -101,8 +101,8 @@ pub(super) fn smaller(talk: &Talk) -> bool {
     came == 0 || came < sent
 }
 
-pub(super) fn heard(talk: &Talk, row: u8) -> bool {
-    packets::is_heard(frames(talk), row)
+pub(super) fn has_frame(talk: &Talk, row: u8) -> bool {
+    packets::has_frame(frames(talk), row)
 }
 
 pub(super) fn echoed(talk: &Talk, text: &str) -> bool {

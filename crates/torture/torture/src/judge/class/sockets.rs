@@ -140,7 +140,7 @@ pub(super) fn sent_nothing_empty(talk: &Talk) -> bool {
 }
 
 /// Returns whether every frame of the server is one that a server may send.
-pub(super) fn sound(talk: &Talk) -> bool {
+pub(super) fn has_valid_frames(talk: &Talk) -> bool {
     frames(talk).is_some_and(|frames| !frames.is_faulty)
 }
 

@@ -80,7 +80,7 @@ pub enum Effect {
 
 impl Effect {
     /// Returns the effect of a failed exchange.
-    pub(super) fn of(kind: Option<FailureKind>) -> Effect {
+    pub(super) fn new(kind: Option<FailureKind>) -> Effect {
         match kind {
             Some(FailureKind::Status(_)) => Effect::ServerError,
             Some(FailureKind::Hang) => Effect::Hang,

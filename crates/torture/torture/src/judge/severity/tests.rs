@@ -31,7 +31,7 @@ fn exchange(outcome: TestOutcome, kind: Option<FailureKind>) -> ExchangeResult {
 /// Returns the result of a case that is as severe as its only exchange.
 fn row(case: &Case, outcome: TestOutcome, kind: Option<FailureKind>) -> CaseResult {
     let exchanges = vec![exchange(outcome, kind)];
-    CaseResult { outcome, exchanges, ..CaseResult::of(case) }
+    CaseResult { outcome, exchanges, ..CaseResult::new(case) }
 }
 
 fn weighed(risk: &str, outcome: TestOutcome, kind: Option<FailureKind>) -> Option<Severity> {
@@ -165,7 +165,7 @@ fn denial_by_well_behaved_clients_is_less_severe() {
     assert_eq!(denied("C-02", Some(false)), out);
     // the same limit of connections, whatever state they are in
     let idle = catalogue::cases().unwrap().into_iter().find(|case| case.id == "C-01").unwrap();
-    let row = CaseResult { outcome: TestOutcome::Denied, ..CaseResult::of(&idle) };
+    let row = CaseResult { outcome: TestOutcome::Denied, ..CaseResult::new(&idle) };
     assert_eq!(of_case(&row), crowded);
 }
 
@@ -189,7 +189,7 @@ fn the_table_rates_every_effect_once() {
         assert_eq!(TABLE.iter().find(same), Some(&TABLE[at]), "{row:?} is hidden");
     }
     let kinds = FailureKind::NAMED.into_iter().chain([FailureKind::Status(500)]);
-    for effect in kinds.map(|kind| Effect::of(Some(kind))) {
+    for effect in kinds.map(|kind| Effect::new(Some(kind))) {
         let rated = table::rate(SentSort::Other, effect);
         assert!(TABLE.iter().any(|row| row.effect == effect && row.rated == rated), "{effect:?}");
     }

@@ -25,7 +25,7 @@ impl Day {
     }
 
     /// Returns the day of this second plus `days_after`, or `None` if out of range.
-    pub fn of(unix_seconds: i64, days_after: i64) -> Option<Day> {
+    pub fn from_unix_seconds(unix_seconds: i64, days_after: i64) -> Option<Day> {
         let days = unix_seconds.div_euclid(DAY_S).checked_add(days_after)?;
         let julian = days.checked_add(i64::from(EPOCH_JULIAN))?;
         let date = Date::from_julian_day(i32::try_from(julian).ok()?).ok()?;

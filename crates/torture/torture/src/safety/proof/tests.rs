@@ -195,7 +195,7 @@ prop_compose! {
         ],
     ) -> Proof {
         let minute = |at: i64| {
-            let day = Day::of(at, 0).unwrap();
+            let day = Day::from_unix_seconds(at, 0).unwrap();
             let text = format!("{day}T{:02}:{:02}Z", at.rem_euclid(86_400) / 3600, at / 60 % 60);
             text
         };
@@ -204,7 +204,7 @@ prop_compose! {
             tester, host, groups, contact, behind,
             connections_max: numbers.0, opens_max: numbers.1, bytes_max: numbers.2,
             window: if windowed { moment::window(&window).unwrap() } else { None },
-            not_after: Day::of(from, span).unwrap(),
+            not_after: Day::from_unix_seconds(from, span).unwrap(),
         }
     }
 }

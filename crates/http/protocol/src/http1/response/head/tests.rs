@@ -9,12 +9,12 @@ const PARSED: &str = "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n
 fn with(old: &str, new: &str) -> bool {
     let head = PARSED.replacen(old, new, 1);
     assert_ne!(head, PARSED);
-    alike(PARSED.as_bytes(), head.as_bytes())
+    is_equivalent(PARSED.as_bytes(), head.as_bytes())
 }
 
 #[test]
 fn values_that_decide_nothing_may_differ() {
-    assert!(alike(PARSED.as_bytes(), PARSED.as_bytes()));
+    assert!(is_equivalent(PARSED.as_bytes(), PARSED.as_bytes()));
     for (old, new) in [
         ("00:00:00", "00:00:01"),
         ("X-Id: 7", "X-Id: 7000000"),
@@ -26,7 +26,7 @@ fn values_that_decide_nothing_may_differ() {
         ("7\r\nFolded: one", "8\r\nFolded: two"),
     ] {
         let head = PARSED.replacen(old, new, 1);
-        assert!(alike(PARSED.as_bytes(), head.as_bytes()), "{new:?}");
+        assert!(is_equivalent(PARSED.as_bytes(), head.as_bytes()), "{new:?}");
         let (one, other) = (parse(PARSED.as_bytes()).unwrap(), parse(head.as_bytes()).unwrap());
         assert_eq!(Known { len: head.len(), ..one }, other, "{new:?}");
     }
@@ -56,8 +56,8 @@ fn other_differences_are_parsed() {
         assert!(!with(old, new), "{new:?}");
     }
     let refused = "HTTP/1.1 200 OK\r\nX: y\r\n\r\n";
-    assert!(!alike(b"", refused.as_bytes()), "nothing was parsed yet");
-    assert!(!alike(refused.as_bytes(), &refused.as_bytes()[..20]));
+    assert!(!is_equivalent(b"", refused.as_bytes()), "nothing was parsed yet");
+    assert!(!is_equivalent(refused.as_bytes(), &refused.as_bytes()[..20]));
 }
 
 /// Lines of heads; some of them break it.
@@ -117,7 +117,7 @@ proptest! {
         // a head ends with its first empty line
         let ends = |head: &[u8]| Scan::default().find_end(head) == Some(head.len());
         prop_assume!(ends(&one) && ends(&two));
-        if let Ok(known) = parse(&one) && alike(&one, &two) {
+        if let Ok(known) = parse(&one) && is_equivalent(&one, &two) {
             let wanted = Known { len: two.len(), ..known };
             prop_assert_eq!(parse(&two), Ok(wanted), "{:?}", two.escape_ascii().to_string());
         }

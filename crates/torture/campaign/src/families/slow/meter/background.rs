@@ -65,7 +65,7 @@ fn first_background(runner: &mut Runner<'_>) -> Option<Case> {
     let address = runner.target.peer.address();
     let local = address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
     let beside = run_in_background(runner.cases, runner.world.governor().bounds());
-    if !local || !beside || runner.target.spoken.has_frames() || runner.settings.soak.is_some() {
+    if !local || !beside || runner.target.protocol.has_frames() || runner.settings.soak.is_some() {
         return None;
     }
     let mut slow =
