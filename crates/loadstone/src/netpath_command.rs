@@ -57,9 +57,7 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
         netpath::end(&mut server, SERVER_PATIENCE).ok();
     }
     match facts {
-        Ok(Some(facts)) if !args.quiet => {
-            path_lines(&facts).iter().for_each(|line| crate::print_message(line))
-        }
+        Ok(Some(facts)) if !args.quiet => print_facts(&facts),
         Ok(_) => {}
         Err(trouble) => crate::print_message(&trouble.to_string()),
     }
@@ -136,8 +134,13 @@ fn supervise(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, 
     Ok(netpath::code(ended))
 }
 
+/// Prints what the path did.
+pub(crate) fn print_facts(facts: &PathFacts) {
+    path_lines(facts).iter().for_each(|line| crate::print_message(line));
+}
+
 /// Formats the facts of a path as lines.
-pub(crate) fn path_lines(facts: &PathFacts) -> Vec<String> {
+fn path_lines(facts: &PathFacts) -> Vec<String> {
     let mut lines = vec![format!(
         "path {}, seed {}, {} packets in {}",
         facts.spec,

@@ -86,17 +86,12 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     let logging = logging(&needs);
     let face = Rc::new(RefCell::new(face));
     let Some(mut stage) = stage else {
-        let made = match &makers {
-            Some(makers) => maker_sources(&**makers, &session),
-            None => Vec::new(),
-        };
+        let made = makers.map_or_else(Vec::new, |makers| maker_sources(&*makers, &session));
         let sources = match guides.map_or(Ok(made), |all| guide_sources(&*all, &mut session)) {
             Ok(sources) => sources,
             Err(error) => {
-                return finish(
-                    face.borrow_mut().cannot_start(&trouble::from_error(&error)),
-                    extras,
-                );
+                let trouble = trouble::from_error(&error);
+                return finish(face.borrow_mut().cannot_start(&trouble), extras);
             }
         };
         return match measured(&session, logging, sources, (&face, log), utc_offset_s) {

@@ -136,14 +136,13 @@ fn run(
         permit::permit(args, &reached.url, &reached, &cases, &asked)?;
     let raw = raw::link(args, &reached.url, (reached.class, &reached.addresses), &cases)?;
     let route = route(args, &reached)?;
+    let watched = seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?;
     let mut sockets = Sockets::new(target::tls_for(args, &reached.url)?, governor, outside)?
         .over_quic(args.what.protocol())?
         .with_path(route)
         .raw(raw)
         .with_commands(Commands::new(args.overload.commands()))
-        .with_server_watch(
-            seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?,
-        );
+        .with_server_watch(watched);
     let load = beside::start(planned)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;
     let keeping = keeper.torture(&report.record(), load.as_ref().map(|load| &load.plan))?;
@@ -175,9 +174,7 @@ fn run(
     let kept = keep(keeping, &torture, args.outputs.quiet);
     outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
     if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
-        crate::netpath_command::path_lines(facts)
-            .iter()
-            .for_each(|line| crate::print_message(line));
+        crate::netpath_command::print_facts(facts);
     }
     Ok(code)
 }

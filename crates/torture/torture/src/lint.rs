@@ -69,42 +69,9 @@ const DATES: [&str; 2] = ["date", "last-modified"];
 /// Returns the violated rules. `http_10`: the request was HTTP/1.0.
 pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     let mut found = BrokenRules::default();
-    let lines = lines(&response.head);
     let status = response.status;
     let has = |name: &str| response.has_field(name);
-    let bare = lines.iter().any(|line| !line.ends_with(b"\r\n"));
-    found.add_broken(
-        bare,
-        RequirementLevel::Must,
-        "a line of the head does not end with CRLF",
-        "RFC 9112 section 2.1",
-    );
-    let first = lines.first().copied().unwrap_or_default();
-    let text = "the status line is not version, space, three digits, space, reason";
-    found.add_broken(
-        !is_status_line(content(first)),
-        RequirementLevel::Must,
-        text,
-        "RFC 9112 section 4",
-    );
-    let rest = || lines.iter().skip(1).map(|line| content(line));
-    let fields = || rest().filter(|line| !line.is_empty());
-    let folded = fields().any(|line| matches!(line[0], b' ' | b'\t'));
-    found.add_broken(folded, RequirementLevel::Must, "a field is folded", "RFC 9112 section 5.2");
-    let misnamed = fields().any(|line| !matches!(line[0], b' ' | b'\t') && !is_named(line));
-    found.add_broken(
-        misnamed,
-        RequirementLevel::Must,
-        "a field line has no valid name",
-        "RFC 9112 section 5.1",
-    );
-    let dirty = fields().any(|line| line.iter().any(|byte| is_control(*byte)));
-    found.add_broken(
-        dirty,
-        RequirementLevel::Must,
-        "a field has a control character",
-        "RFC 9110 section 5.5",
-    );
+    syntax(&lines(&response.head), &mut found);
     let twice = SINGLE.iter().any(|name| response.field(name).count() > 1);
     found.add_broken(
         twice,
@@ -141,6 +108,43 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     let text = "content has no Content-Type";
     found.require_field(untyped, "content-type", level, text, "RFC 9110 section 8.3");
     found.0
+}
+
+/// Checks the syntax of the status line and of the field lines.
+fn syntax(lines: &[&[u8]], found: &mut BrokenRules) {
+    let bare = lines.iter().any(|line| !line.ends_with(b"\r\n"));
+    found.add_broken(
+        bare,
+        RequirementLevel::Must,
+        "a line of the head does not end with CRLF",
+        "RFC 9112 section 2.1",
+    );
+    let first = lines.first().copied().unwrap_or_default();
+    let text = "the status line is not version, space, three digits, space, reason";
+    found.add_broken(
+        !is_status_line(content(first)),
+        RequirementLevel::Must,
+        text,
+        "RFC 9112 section 4",
+    );
+    let rest = || lines.iter().skip(1).map(|line| content(line));
+    let fields = || rest().filter(|line| !line.is_empty());
+    let folded = fields().any(|line| matches!(line[0], b' ' | b'\t'));
+    found.add_broken(folded, RequirementLevel::Must, "a field is folded", "RFC 9112 section 5.2");
+    let misnamed = fields().any(|line| !matches!(line[0], b' ' | b'\t') && !is_named(line));
+    found.add_broken(
+        misnamed,
+        RequirementLevel::Must,
+        "a field line has no valid name",
+        "RFC 9112 section 5.1",
+    );
+    let dirty = fields().any(|line| line.iter().any(|byte| is_control(*byte)));
+    found.add_broken(
+        dirty,
+        RequirementLevel::Must,
+        "a field has a control character",
+        "RFC 9110 section 5.5",
+    );
 }
 
 /// Checks the fields that frame the message.
