@@ -135,11 +135,10 @@ fn run(
     let Permit { governor, outside, audit, alone: _alone } =
         permit::permit(args, &reached.url, &reached, &cases, &asked)?;
     let raw = raw::link(args, &reached.url, (reached.class, &reached.addresses), &cases)?;
-    let route = route(args, &reached)?;
     let watched = seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?;
     let mut sockets = Sockets::new(target::tls_for(args, &reached.url)?, governor, outside)?
         .over_quic(args.what.protocol())?
-        .with_path(route)
+        .with_path(route(args, &reached)?)
         .raw(raw)
         .with_commands(Commands::new(args.overload.commands()))
         .with_server_watch(watched);
