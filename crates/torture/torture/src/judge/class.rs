@@ -4,7 +4,7 @@ mod calls;
 mod http2;
 pub(super) mod sockets;
 
-use super::{Plain, has_ended, is_refusal};
+use super::{Plain, announces_close, has_ended, is_refusal};
 use dialogue::http2::FrameSeen;
 use dialogue::http3::packets;
 use dialogue::packets::PacketKind;
@@ -25,6 +25,7 @@ use units::{Nanos, quoted};
 /// | `one-answer` | there is exactly one; a response after an announced close counts too |
 /// | `no-answer` | no response was received |
 /// | `close` | the server closed the connection, gracefully or not |
+/// | `closing` | the server closed the connection, or its last response announces that it will |
 /// | `ended` | it responded or closed the connection: it does not hang |
 /// | `silent` | no final response, and the connection stays open |
 /// | `interim`, `no-interim` | an interim response was received; none was |
@@ -158,13 +159,16 @@ impl Mask {
 /// A word without an argument: its name, what a server should do, and whether it holds.
 type PlainWord = (&'static str, &'static str, fn(&Talk, &Plain) -> bool);
 
-const WORDS: [PlainWord; 37] = [
+const WORDS: [PlainWord; 38] = [
     ("goaway", "end the connection with GOAWAY and an error", |talk, _| http2::named(talk)),
     ("reject", "refuse it with 4xx, 501 or 505, or close the connection", rejected),
     ("answered", "answer", |talk, _| first(talk).is_some()),
     ("one-answer", "answer once", |talk, _| own(talk).len() == 1 && !is_another(talk)),
     ("no-answer", "send no response", |talk, _| own(talk).is_empty()),
     ("close", "close the connection", |talk, _| has_ended(talk)),
+    ("closing", "close the connection or announce that", |talk, _| {
+        has_ended(talk) || announces_close(talk)
+    }),
     ("ended", "respond or close the connection", |talk, _| {
         first(talk).is_some() || has_ended(talk)
     }),

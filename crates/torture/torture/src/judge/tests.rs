@@ -288,6 +288,22 @@ fn a_response_after_leftover_bytes_is_in_step() {
     assert_eq!(fuzz::judge(&shot, &talk, &page).outcome, TestOutcome::Fail);
 }
 
+#[test]
+fn a_close_may_be_announced_before_it_happens() {
+    let class = Class::parse("2xx closing one-answer").unwrap();
+    let parting = OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    let old = OK.replace("1.1", "1.0");
+    for (bytes, end, expected) in [
+        (OK, TalkEnd::Closed, true),
+        (&parting, TalkEnd::Silent, true),
+        (&old, TalkEnd::Silent, true),
+        (OK, TalkEnd::Silent, false),
+        (&format!("{parting}{OK}"), TalkEnd::Closed, false),
+    ] {
+        assert_eq!(class.holds(&talk(bytes, end, None), &talk_page()), expected, "{bytes} {end:?}");
+    }
+}
+
 fn both_raw(talk: &Talk) -> String {
     String::from_utf8_lossy(&talk.raw).into_owned()
 }
