@@ -248,7 +248,7 @@ fn error_triggers(
         on.insert(Trigger::Host);
     }
     if has_invalid_chunks(sent, reading) {
-        on.retain(|one| !matches!(one, Trigger::Framing(_)));
+        on.retain(|one| !matches!(one, Trigger::Framing(fault) if is_chunk_fault(*fault)));
         on.insert(Trigger::InvalidChunks);
     }
     if reading.extensions > 0 {
@@ -327,13 +327,15 @@ fn page(sent: &[u8]) -> Vec<u8> {
 /// Returns whether chunked content violates its framing after a head without such faults.
 fn has_invalid_chunks(sent: &[u8], reading: &FramingReading) -> bool {
     let head = framing::read(&sent[..reading.head.min(sent.len())]);
-    let in_chunks = |fault: &FramingFault| {
-        use FramingFault::{ChunkEnd, ChunkExtension, ChunkSize, LineEnd, Trailer};
-        matches!(fault, ChunkSize | ChunkExtension | ChunkEnd | LineEnd | Trailer)
-    };
     reading.framing == ContentFraming::Chunked
-        && head.faults.iter().all(|fault| !in_chunks(fault))
-        && reading.faults.iter().any(in_chunks)
+        && !head.faults.iter().copied().any(is_chunk_fault)
+        && reading.faults.iter().copied().any(is_chunk_fault)
+}
+
+/// Returns whether this is a fault of chunks, not of the trailers after them.
+fn is_chunk_fault(fault: FramingFault) -> bool {
+    use FramingFault::{ChunkEnd, ChunkExtension, ChunkSize, LineEnd};
+    matches!(fault, ChunkSize | ChunkExtension | ChunkEnd | LineEnd)
 }
 
 /// Maximum number of pipelined requests that are examined.
@@ -585,7 +587,7 @@ mod tests {
         let only = |id: &str| because(id, Some(FailureKind::Hang), Cause::OnlyContinue);
         assert_eq!(merged(vec![only("B-14"), only("F-08")]), "B-14 F-08=B-14");
         let content = |id: &str| because(id, Some(FailureKind::Answer), Cause::HeadContent);
-        assert_eq!(merged(vec![content("S-43"), content("S-46")]), "S-43=S-46 S-46");
+        assert_eq!(merged(vec![content("S-43"), content("S-46")]), "S-43 S-46=S-43");
     }
 
     #[test]
@@ -667,6 +669,8 @@ mod tests {
             processed,
             failed("B-08", &chunked("1\nx\r\n0\r\n\r\n")),
             failed("B-12", &chunked("1;\r\nx\r\n0\r\n\r\n")),
+            // an invalid trailer follows valid chunks
+            failed("B-05", &chunked("1\r\nx\r\n0\r\nno colon\r\n\r\n")),
             failed("S-39", &chunked("1;a=b\r\nx\r\n0\r\n\r\n")),
             failed("S-40", &chunked("1\r\nx\r\n0\r\nA: b\r\n\r\n")),
             failed("B-14", &format!("{post}\r\n")),
@@ -681,7 +685,7 @@ mod tests {
         ];
         assert_eq!(
             merged(rows),
-            "B-03 B-08=B-03 B-12=B-03 S-39 S-40 B-14 B-09=B-14 B-10=B-14 S-53 S-26 F-07 S-25=F-07 F-15=F-07"
+            "B-03 B-08=B-03 B-12=B-03 B-05=S-40 S-39 S-40 B-14 B-09=B-14 B-10=B-14 S-53 S-26 F-07 S-25=F-07 F-15=F-07"
         );
     }
 

@@ -172,9 +172,13 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     if is_silent && is_http && is_valid(bytes) {
         return SentSort::Valid;
     }
-    // no response follows on this connection that could be confused with the content
-    if effect == Effect::AnswerClosed && exchange.judgement.cause == Some(Cause::HeadContent) {
-        return SentSort::Other;
+    // the content is confused with the next response, unless none follows on this connection
+    if exchange.judgement.cause == Some(Cause::HeadContent) {
+        match effect {
+            Effect::AnswerClosed => return SentSort::Other,
+            Effect::Answer => return SentSort::Misleading,
+            _ => {}
+        }
     }
     case.risk.map_or(SentSort::Other, SentSort::from)
 }
