@@ -12,7 +12,7 @@ mod words;
 
 pub use curl::{Curl, CurlLogin, CurlVersion, has_command, parse_curl, read_commands};
 pub use grpcurl::{Grpcurl, is_grpcurl, parse_grpcurl};
-pub use har::read_har;
+pub use har::{HarAnswer, HarPostData, boundary, har_body, har_unsent, is_page_header, read_har};
 pub use openapi::read_openapi;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};

@@ -1,10 +1,12 @@
 //! The examples of an OpenAPI 3 description, as requests.
 
+mod made;
 mod style;
 
 use crate::recorded::{Recorded, RecordedError, Recording, is_ours};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use style::{ParameterPlace, Written};
 use units::{Nanos, quoted};
@@ -21,11 +23,14 @@ const REFERENCES_MAX: usize = 32;
 /// Maximum number of files of one description.
 const FILES_MAX: usize = 1_000;
 const METHODS: [&str; 8] = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
+/// Remark on a request with a value that is no example.
+const MADE: &str = "(only their examples, which are missing: values are made from the schemas)";
 /// Header parameters that are ignored according to OpenAPI: other places describe them.
 const IGNORED: [&str; 3] = ["accept", "content-type", "authorization"];
 
-/// Makes one request for each operation whose parameters and body have examples. `base` replaces
-/// the description's own server. References to other files are followed.
+/// Makes one request for each operation. Required parameters and bodies without an example have
+/// values that their schemas accept. `base` replaces the description's own server. References to
+/// other files are followed.
 ///
 /// # Errors
 /// Fails if the text is not OpenAPI 3 in JSON or YAML, or there is neither a server nor a `base`.
@@ -53,7 +58,7 @@ pub fn read_openapi(
     };
     let mut documents = BTreeMap::from([(String::new(), Ok(root))]);
     load(&mut documents, files);
-    let description = Description { documents: &documents, base };
+    let description = Description { documents: &documents, base, invents: Cell::new(false) };
     let mut recording = Recording::default();
     let root = description.root();
     let paths = root.get("paths").and_then(|paths| paths.value.as_object());
@@ -71,7 +76,12 @@ pub fn read_openapi(
                 continue;
             };
             match description.request(path, method, item, operation) {
-                Ok(request) => recording.push(request)?,
+                Ok(request) => {
+                    if description.invents.take() {
+                        recording.leave_out(MADE);
+                    }
+                    recording.push(request)?;
+                }
                 Err(why) => {
                     let method = method.to_ascii_uppercase();
                     recording.leave_out(format!("{method} {path}: {why}"));
@@ -192,6 +202,8 @@ impl<'a> FileValue<'a> {
 struct Description<'a> {
     documents: &'a Documents,
     base: Url,
+    /// True if the current request has a value that is no example.
+    invents: Cell<bool>,
 }
 
 /// Combined result of the parameters.
@@ -238,6 +250,7 @@ impl<'a> Description<'a> {
         item: FileValue<'a>,
         operation: FileValue<'a>,
     ) -> Result<Recorded, String> {
+        self.invents.set(false);
         let filled = self.filled(item, operation)?;
         let mut url = self.base.clone();
         let mut whole = url.path().trim_end_matches('/').to_owned();
@@ -276,16 +289,31 @@ impl<'a> Description<'a> {
             seen.push((name, place));
             let required =
                 parameter.value.get("required").and_then(Value::as_bool).unwrap_or(false);
-            let Some(example) = self.value_of(parameter)?.filter(|value| !value.is_null()) else {
-                if required || place == "path" {
-                    return Err(format!("no example for the parameter {name}"));
-                }
-                continue;
+            let example = self.value_of(parameter)?.filter(|value| !value.is_null());
+            let example = match example {
+                Some(example) => example,
+                None if required || place == "path" => self.made_parameter(parameter)?,
+                None => continue,
             };
             fill(&mut filled, parameter, &example)
                 .map_err(|why| format!("the parameter {name}: {why}"))?;
         }
         Ok(filled)
+    }
+
+    /// Returns a value that the schema of a parameter accepts.
+    fn made_parameter(&self, parameter: FileValue<'a>) -> Result<Value, String> {
+        self.invents.set(true);
+        if let Some(schema) = parameter.get("schema") {
+            return self.made(schema, 0);
+        }
+        let content = parameter.get("content");
+        let media = content
+            .and_then(|content| Some(content.at(content.value.as_object()?.values().next()?)));
+        match media.and_then(|media| media.get("schema")) {
+            Some(schema) => Ok(Value::String(self.made(schema, 0)?.to_string())),
+            None => Ok(Value::String("text".to_owned())),
+        }
     }
 
     /// Returns a parameter's example; with `content` in place of a schema, as text of its media
@@ -336,18 +364,33 @@ impl<'a> Description<'a> {
         for (kind, media) in kinds.into_iter().flatten() {
             let media = body.at(media);
             let Some(example) = self.example(media)? else { continue };
-            let body = match example.value {
-                Value::String(text) if !kind.contains("json") => text.clone(),
-                Value::Object(fields) if kind.starts_with("application/x-www-form-urlencoded") => {
-                    form(fields, media)?
-                }
-                example if kind.contains("json") => example.to_string(),
-                _ => continue,
-            };
-            return Ok((kind.clone(), body.into_bytes()));
+            if let Some(body) = written(kind, example.value, media)? {
+                return Ok((kind.clone(), body));
+            }
+        }
+        for (kind, media) in kinds.into_iter().flatten() {
+            let media = body.at(media);
+            let Some(schema) = media.get("schema") else { continue };
+            if let Some(body) = written(kind, &self.made(schema, 0)?, media)? {
+                self.invents.set(true);
+                return Ok((kind.clone(), body));
+            }
         }
         Err("no example of a body that can be written".to_owned())
     }
+}
+
+/// Returns a body of this media type; `None` if it cannot be written.
+fn written(kind: &str, value: &Value, media: FileValue<'_>) -> Result<Option<Vec<u8>>, String> {
+    let text = match value {
+        Value::String(text) if !kind.contains("json") => text.clone(),
+        Value::Object(fields) if kind.starts_with("application/x-www-form-urlencoded") => {
+            form(fields, media)?
+        }
+        value if kind.contains("json") => value.to_string(),
+        _ => return Ok(None),
+    };
+    Ok(Some(text.into_bytes()))
 }
 
 /// Inserts a parameter's value.
@@ -463,13 +506,14 @@ components:
                 r#"POST http://h:8080/v1/login [("Content-Type", "application/x-www-form-urlencoded")] Some("pass=a%26b&user=me")"#,
                 r#"GET http://h:8080/v1/pets/7?tags=a%20b&tags=c [("X-Trace", "on")] None"#,
                 r#"PUT http://h:8080/v1/pets/7 [("X-Trace", "on"), ("Content-Type", "application/json")] Some("{\"name\":\"Rex\"}")"#,
+                r#"DELETE http://h:8080/v1/pets/7?reason=text [("X-Trace", "on")] None"#,
             ]
         );
         let left: Vec<&str> = recording.left_out.keys().map(String::as_str).collect();
         assert_eq!(
             left,
             [
-                "DELETE /pets/{id}: no example for the parameter reason",
+                "(only their examples, which are missing: values are made from the schemas)",
                 "GET /lost/{where}: no parameter fills {where}",
             ]
         );

@@ -1,0 +1,191 @@
+//! Values of schemas that have no example: the simplest value that the schema accepts.
+
+use super::{Description, FileValue, Object};
+use serde_json::{Value, json};
+
+/// Depth from which an object has only its required fields, and from which values are null.
+const OPTIONAL_DEPTH_MAX: usize = 3;
+const DEPTH_MAX: usize = 8;
+/// Maximum length of a text, and maximum number of items, that a schema can demand.
+const LENGTH_MAX: u64 = 1_000;
+
+/// Texts of the formats of OpenAPI and JSON Schema.
+const FORMATS: [(&str, &str); 14] = [
+    ("date", "2026-01-31"),
+    ("date-time", "2026-01-31T12:00:00Z"),
+    ("time", "12:00:00Z"),
+    ("duration", "PT1S"),
+    ("email", "user@example.com"),
+    ("hostname", "example.com"),
+    ("ipv4", "192.0.2.1"),
+    ("ipv6", "2001:db8::1"),
+    ("uri", "https://example.com/"),
+    ("url", "https://example.com/"),
+    ("uri-reference", "/a"),
+    ("uuid", "3f2504e0-4f89-41d3-9a0c-0305e82c3301"),
+    ("byte", "dGV4dA=="),
+    ("json-pointer", "/a"),
+];
+
+impl<'a> Description<'a> {
+    /// Returns the example of a schema, or a value that it accepts.
+    ///
+    /// # Errors
+    /// Fails if a reference has no target.
+    pub(super) fn made(&self, schema: FileValue<'a>, depth: usize) -> Result<Value, String> {
+        let schema = self.resolved(schema)?;
+        if let Some(example) = self.example(schema)?.or_else(|| schema.get("const")) {
+            return Ok(example.value.clone());
+        }
+        if depth == DEPTH_MAX {
+            return Ok(Value::Null);
+        }
+        for choice in ["oneOf", "anyOf"] {
+            let first = schema.get(choice).and_then(|list| Some(list.at(list.value.get(0)?)));
+            if let Some(first) = first.filter(|_| schema.get("properties").is_none()) {
+                return self.made(first, depth + 1);
+            }
+        }
+        match kind_of(schema) {
+            "object" => self.object(schema, depth).map(Value::Object),
+            "array" => {
+                let count = schema.value.get("minItems").and_then(Value::as_u64).unwrap_or(1);
+                let item = match schema.get("items") {
+                    Some(items) => self.made(items, depth + 1)?,
+                    None => json!("text"),
+                };
+                Ok(Value::Array(vec![item; count.clamp(1, LENGTH_MAX) as usize]))
+            }
+            "integer" | "number" => Ok(number(schema.value)),
+            "boolean" => Ok(Value::Bool(true)),
+            "null" => Ok(Value::Null),
+            _ => Ok(Value::String(text(schema.value))),
+        }
+    }
+
+    fn object(&self, schema: FileValue<'a>, depth: usize) -> Result<Object, String> {
+        let mut fields = Object::new();
+        let parts = schema.get("allOf");
+        for part in parts.and_then(|list| list.value.as_array()).into_iter().flatten() {
+            if let Value::Object(more) = self.made(schema.at(part), depth + 1)? {
+                fields.extend(more);
+            }
+        }
+        let required = schema.value.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|it| it == name));
+        let properties = schema.get("properties").and_then(|it| it.value.as_object());
+        for (name, property) in properties.into_iter().flatten() {
+            let property = self.resolved(schema.at(property))?;
+            let is_ours = property.value.get("readOnly") == Some(&Value::Bool(true));
+            if is_ours || (depth >= OPTIONAL_DEPTH_MAX && !is_required(name)) {
+                continue;
+            }
+            fields.insert(name.clone(), self.made(property, depth + 1)?);
+        }
+        Ok(fields)
+    }
+}
+
+/// Returns the type of a schema's values; from OpenAPI 3.1 on, a schema may list several.
+fn kind_of(schema: FileValue<'_>) -> &str {
+    let value = schema.value;
+    match value.get("type") {
+        Some(Value::String(kind)) => kind,
+        Some(Value::Array(kinds)) => {
+            let mut kinds = kinds.iter().filter_map(Value::as_str);
+            kinds.find(|kind| *kind != "null").unwrap_or("null")
+        }
+        _ if value.get("properties").is_some() || value.get("allOf").is_some() => "object",
+        _ if value.get("items").is_some() => "array",
+        _ => "string",
+    }
+}
+
+/// Returns 1, or the nearest number within the bounds.
+fn number(schema: &Value) -> Value {
+    let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let is_exclusive = |name: &str| schema.get(name) == Some(&Value::Bool(true));
+    let whole = schema.get("type").is_none_or(|kind| kind != "number");
+    let step = bound("multipleOf").filter(|step| *step > 0.0);
+    let gap = step.unwrap_or(if whole { 1.0 } else { 0.5 });
+    let mut low = bound("minimum").unwrap_or(f64::MIN);
+    low = low.max(bound("exclusiveMinimum").map_or(low, |bound| bound + gap));
+    let mut high = bound("maximum").unwrap_or(f64::MAX);
+    high = high.min(bound("exclusiveMaximum").map_or(high, |bound| bound - gap));
+    low += if is_exclusive("exclusiveMinimum") { gap } else { 0.0 };
+    high -= if is_exclusive("exclusiveMaximum") { gap } else { 0.0 };
+    let mut value = 1.0_f64.min(high).max(low);
+    if let Some(step) = step {
+        value = (value / step).ceil() * step;
+    }
+    let value = if whole { value.ceil() } else { value };
+    match whole && value.abs() < 9e15 {
+        true => json!(value as i64),
+        false => json!(value),
+    }
+}
+
+/// Returns a text of the format or of the least length that the schema demands.
+fn text(schema: &Value) -> String {
+    let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+    if let Some((_, text)) = FORMATS.iter().find(|(name, _)| *name == format) {
+        return (*text).to_owned();
+    }
+    let length = |name: &str| schema.get(name).and_then(Value::as_u64);
+    let mut text = "text".to_owned();
+    while (text.len() as u64) < length("minLength").unwrap_or(0).min(LENGTH_MAX) {
+        text.push('t');
+    }
+    text.truncate(length("maxLength").map_or(text.len(), |most| most.min(LENGTH_MAX) as usize));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Documents, FileValue};
+    use super::*;
+    use std::cell::Cell;
+
+    fn made(schema: &Value) -> Value {
+        let documents = Documents::from([(String::new(), Ok(schema.clone()))]);
+        let base = "http://h/".parse().unwrap();
+        let description = Description { documents: &documents, base, invents: Cell::new(false) };
+        description.made(FileValue { file: "", value: schema }, 0).unwrap()
+    }
+
+    #[test]
+    fn schemas_without_examples_have_simple_values() {
+        for (schema, value) in [
+            (json!({}), json!("text")),
+            (json!({"type": "string", "maxLength": 2}), json!("te")),
+            (json!({"type": "string", "minLength": 6}), json!("texttt")),
+            (json!({"type": "string", "format": "date"}), json!("2026-01-31")),
+            (json!({"type": ["null", "integer"]}), json!(1)),
+            (json!({"type": "integer", "minimum": 10, "exclusiveMinimum": true}), json!(11)),
+            (json!({"type": "integer", "exclusiveMinimum": 10, "multipleOf": 5}), json!(15)),
+            (json!({"type": "number", "maximum": 0.5}), json!(0.5)),
+            (json!({"type": "integer", "maximum": -3}), json!(-3)),
+            (
+                json!({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2}),
+                json!(["a", "a"]),
+            ),
+            (json!({"oneOf": [{"type": "boolean"}, {"type": "string"}]}), json!(true)),
+            (json!({"const": 5}), json!(5)),
+            (json!({"type": "null"}), json!(null)),
+            (
+                json!({"allOf": [{"properties": {"a": {"type": "integer"}}}], "properties": {"b": {"default": 2}, "id": {"readOnly": true}}}),
+                json!({"a": 1, "b": 2}),
+            ),
+        ] {
+            assert_eq!(made(&schema), value, "{schema}");
+        }
+    }
+
+    #[test]
+    fn schemas_that_contain_themselves_end() {
+        let tree = json!({"type": "object", "required": ["next"], "properties": {
+            "next": {"$ref": "#"}, "more": {"type": "array", "items": {"$ref": "#"}}}});
+        let text = made(&tree).to_string();
+        assert!(text.len() < 2_000 && text.ends_with('}'), "{text}");
+    }
+}
