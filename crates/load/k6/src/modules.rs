@@ -57,6 +57,7 @@ const NATIVE: &[(&str, &[&str])] = &[
             "ripemd160",
         ],
     ),
+    ("k6/crypto/x509", &["parse", "getSubject", "getIssuer", "getAltNames"]),
     ("k6/html", &["parseHTML", "Selection", "Element"]),
     (
         "k6/net/grpc",

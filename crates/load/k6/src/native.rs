@@ -4,7 +4,7 @@ use crate::bytecode;
 use crate::context::Context;
 use crate::http;
 use crate::metrics::{MetricKind, row};
-use crate::program::Program;
+use crate::program::{LogLine, Program};
 use crate::socket;
 use rquickjs::prelude::{Func, Opt, This};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
@@ -25,6 +25,7 @@ const LAZY: &[(&str, &str)] = &[
     ("data", include_str!("js/data.js")),
     ("crypto", include_str!("js/crypto.js")),
     ("webcrypto", include_str!("js/webcrypto.js")),
+    ("x509", include_str!("js/x509.js")),
     ("execution", include_str!("js/execution.js")),
     ("sockets", include_str!("js/sockets.js")),
     ("grpc", include_str!("js/grpc.js")),
@@ -129,7 +130,14 @@ fn state<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context
         }),
     )?;
     let p = program.clone();
-    native.set("warn", Func::from(move |text: String| p.log("warning", "", text)))?;
+    native.set(
+        "warn",
+        Func::from(move |text: String, error: Opt<String>| {
+            let mut line = LogLine::new("warning", text);
+            line.fields.extend(error.0.map(|error| ("error", error)));
+            p.log_line(line);
+        }),
+    )?;
     test(native, program, context)
 }
 

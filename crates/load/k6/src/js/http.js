@@ -206,7 +206,7 @@ const perform = (ready) => responseOf(n.http(ready), ready);
 function responseOf(raw, ready) {
   if (raw.error !== '' && raw.status === 0) {
     if (ready.throws) throw new Error(raw.error);
-    if (n.simultaneous()) n.warn(`Request Failed: ${raw.method} ${raw.url}: ${raw.error}`);
+    if (n.simultaneous()) n.warn('Request Failed', `${raw.method[0]}${raw.method.slice(1).toLowerCase()} ${JSON.stringify(raw.url)}: ${raw.error}`);
   }
   return new Response(raw, ready);
 }
@@ -217,7 +217,7 @@ function prepared(method, target, body, params) {
     return prepare(String(method).toUpperCase(), target, body, params);
   } catch (error) {
     if (n.throws() || !n.simultaneous()) throw error;
-    n.warn(`Request Failed: ${method} ${target}: ${error.message}`);
+    n.warn('Request Failed', error.message);
     const timings = { duration: 0, blocked: 0, looking_up: 0, connecting: 0, tls_handshaking: 0, sending: 0, waiting: 0, receiving: 0 };
     return new Response({ remote_ip: '', remote_port: 0, url: '', status: 0, status_text: '', proto: '', body: null, timings, tls_version: '', tls_cipher_suite: '', error: error.message, error_code: 0, headers: [], cookies: '[]', sent: [], method: '' }, {});
   }

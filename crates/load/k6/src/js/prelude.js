@@ -181,7 +181,7 @@ const LAZY = {
   'k6/html': 'html', 'k6/experimental/fs': 'files', 'k6/experimental/csv': 'files', 'k6/data': 'data',
   'k6/ws': 'sockets', 'k6/websockets': 'sockets', 'k6/net/grpc': 'grpc', 'loadstone/postman': 'postman',
   'k6/experimental/streams': 'streams',
-  'k6/encoding': 'crypto', 'k6/crypto': 'crypto', 'k6/execution': 'execution',
+  'k6/encoding': 'crypto', 'k6/crypto': 'crypto', 'k6/crypto/x509': 'x509', 'k6/execution': 'execution',
 };
 const host = {
   api,

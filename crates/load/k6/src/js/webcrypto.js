@@ -180,6 +180,8 @@ return {
     return nameOf(algorithm) === 'HMAC' ? n.hex(made) === n.hex(bytes(given)) : new Uint8Array(made)[0] === 1;
   },
   async importKey(format, data, algorithm, extractable, usages) { return importKey(format, data, algorithm, extractable, usages); },
+  async wrapKey() { throw unsupported('wrapKey, which k6 does not implement either,'); },
+  async unwrapKey() { throw unsupported('unwrapKey, which k6 does not implement either,'); },
   async exportKey(format, key) { return exportKey(format, key); },
   async generateKey(algorithm, extractable, usages) { return generateKey(algorithm, extractable, usages); },
   async deriveBits(algorithm, key, length) { return derive('deriveBits', algorithm, key, length); },

@@ -9,6 +9,7 @@ mod streams;
 #[path = "../support/mod.rs"]
 mod support;
 mod webcrypto;
+mod x509;
 
 use k6::program::Program;
 use k6::test::{ConfigFile, LoadError, OuterOptions, Test};
@@ -934,7 +935,7 @@ fn thresholds_show_metrics_without_values() {
         ran.log(),
         [
             "http://h.example/final http://h.example/redirect shared-iterations",
-            "Request Failed: GET http://refused.example/: dial: connection refused",
+            "Request Failed error=Get \"http://refused.example/\": dial: connection refused",
         ]
     );
 }

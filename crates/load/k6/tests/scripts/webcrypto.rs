@@ -28,6 +28,7 @@ const KNOWN: &str = r#"
       await show(async () => subtle.decrypt({ name: 'AES-GCM', iv: new Uint8Array(12) }, await key(aes, 'AES-GCM', 'decrypt'), new Uint8Array(20)));
       await show(async () => key(new Uint8Array(5), 'AES-GCM', 'decrypt'));
       await show(async () => key(aes, 'AES-KW', 'wrapKey'));
+      await show(async () => subtle.wrapKey('raw', await key(aes, 'AES-GCM', 'decrypt'), await key(aes, 'AES-GCM', 'wrapKey'), 'AES-GCM'));
       await show(async () => subtle.exportKey('raw', await subtle.importKey('raw', aes, 'AES-GCM', false, [])));
     }
 "#;
@@ -48,6 +49,7 @@ fn operations_have_known_results() {
             "OperationError: AES-GCM failed",
             "DataError: a key of AES has 16, 24 or 32 bytes",
             "NotSupportedError: AES-KW is not available",
+            "NotSupportedError: wrapKey, which k6 does not implement either, is not available",
             "InvalidAccessError: the key is not extractable",
         ]
     );

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use k6::guide::ScriptGuides;
+use k6::program::LogLine;
 use k6::summary::TestSummary;
 use k6::test::Test;
 use sample::{FailureClass, Outcome, Sample};
@@ -58,7 +59,12 @@ impl Ran {
     }
 
     pub(crate) fn log(&self) -> Vec<String> {
-        self.test.program.take_log().into_iter().map(|line| line.text).collect()
+        let error = |line: &LogLine| {
+            let found = line.fields.iter().find(|(name, _)| *name == "error");
+            found.map_or_else(String::new, |(_, value)| format!(" error={value}"))
+        };
+        let lines = self.test.program.take_log().into_iter();
+        lines.map(|line| format!("{}{}", line.text, error(&line))).collect()
     }
 }
 
