@@ -620,7 +620,9 @@ impl Line {
     /// Reads QUIC's handshake datagrams before the connection is established; data that the server
     /// sends after its handshake may arrive with them.
     fn read_handshake(&mut self, io: &mut impl Io, slot: usize) -> Result<(), IoError> {
-        if !self.request.message.is_http3() {
+        let message = &self.request.message;
+        // a tunnel reads those of its shared connection itself
+        if !message.is_http3() || message.is_tunneled() {
             return Ok(());
         }
         let mut buffer = vec![0; READ_SIZE];

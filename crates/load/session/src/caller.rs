@@ -112,6 +112,7 @@ impl Caller {
     /// Prepares the encryption below this message.
     fn secure(&mut self, message: &Message) -> Result<(), String> {
         match message {
+            Message::Socket(_) if message.is_http3() => self.ready_http3(),
             // its shared connection has its own TLS
             Message::Socket(_) if message.is_tunneled() => Ok(()),
             Message::Handshake | Message::Http1 { .. } | Message::Socket(_) => self.ready_tls(),
@@ -184,7 +185,11 @@ impl Caller {
                 Peer::Quic { .. } => Some(peer.clone()),
                 _ => peer.address().map(|address| Peer::Quic { address, name: name.clone() }),
             };
-            let peers = peers.iter().filter_map(over_quic).collect();
+            let below = |peer: Peer| match message.is_tunneled() {
+                true => Peer::Tunnel { to: Box::new(peer), name: None },
+                false => peer,
+            };
+            let peers = peers.iter().filter_map(over_quic).map(below).collect();
             return Ok(Request { peers, tls_name: None, tunnel: None, message, timeout });
         }
         if message.is_tunneled() {
@@ -195,7 +200,7 @@ impl Caller {
         Ok(Request { peers, tls_name, tunnel, message, timeout })
     }
 
-    /// Returns the terms of WebSockets over HTTP/2, each on its own connection.
+    /// Returns the terms of WebSockets over HTTP/2 and HTTP/3, each on its own connection.
     fn tunnels(&self, requests: &[Request]) -> Result<Option<TunnelTerms>, String> {
         let mut tunneled = requests.iter().filter(|request| request.message.is_tunneled());
         let secure = |peer: &Peer| matches!(peer, Peer::Tunnel { name: Some(_), .. });
@@ -234,7 +239,7 @@ impl Caller {
 
     /// Returns an event loop for QUIC and TCP; `None` if no descriptor is left for it.
     fn quic(&self) -> Option<impl Io + use<>> {
-        let carrier = over_quic::Carrier::new(self.tls_http3.as_ref()?)?;
+        let carrier = over_quic::Carrier::new(self.tls_http3.as_ref()?)?.keeping_alive();
         Some(carrier.wrap(Reactor::new(Nanos::ZERO).ok()?))
     }
 
@@ -285,7 +290,7 @@ fn client_for(settings: &net::tls::Settings, protocol: &str) -> Result<net::tls:
     client_of(&net::tls::Settings { alpn: vec![protocol.to_owned()], ..settings.clone() })
 }
 
-/// Runs the exchanges over this network, with the WebSockets over HTTP/2 that they need.
+/// Runs the exchanges over this network, with the tunnels of WebSockets that they need.
 fn run_over(machine: &mut Exchange<'_>, mut io: impl Io, tunnels: Option<TunnelTerms>) {
     match tunnels {
         Some(terms) => run_until_stopped(machine, &mut Tunnels::new(io, terms)),

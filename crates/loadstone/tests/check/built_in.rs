@@ -279,11 +279,8 @@ fn steps_on_websockets() {
     }
 }
 
-/// The same steps as streams of HTTP/2, alone and in parallel with another request.
-#[test]
-fn steps_on_websockets_over_http2() {
-    let site = Site::start(&[]);
-    let together = r#"
+/// A WebSocket in parallel with a request.
+const SOCKET_BESIDE: &str = r#"
 [[step]]
 name = "beside a request"
 [[step.together]]
@@ -293,15 +290,42 @@ talk = [{ send = "a", expect = { match = { exact = "a" } } }]
 [[step.together]]
 name = "page"
 url = "/hw"
-http = "1.1"
 "#;
-    let plan = SOCKET_STEPS.replace("connect = ", "http = \"2\"\nconnect = ") + together;
-    let only = ["log in", "echo", "the server closes", "a lost answer", "an early end", "beside"];
+
+/// The same steps as streams of HTTP/2, alone and in parallel with another request.
+#[test]
+fn steps_on_websockets_over_http2() {
+    let site = Site::start(&[]);
+    let plan = format!("{SOCKET_STEPS}{SOCKET_BESIDE}");
+    let plan = plan.replace("connect = ", "http = \"2\"\nconnect = ");
+    steps_pass_on_streams(&plan, &["--base", &site.url(""), "--http", "1.1"]);
+}
+
+/// The same steps as streams of HTTP/3.
+#[cfg(feature = "h3")]
+#[test]
+fn steps_on_websockets_over_http3() {
+    let site = crate::support::quic::QuicSite::start();
+    let plan = format!("{SOCKET_STEPS}{SOCKET_BESIDE}");
     let base = site.url("");
-    let mut args = vec!["--base", &base];
+    steps_pass_on_streams(&plan, &["--base", &base, "--http", "3", "--ca", &site.ca]);
+    // nothing is sent without TLS
+    let plan =
+        "version = 1\n[check]\nbase = 'http://127.0.0.1:1'\n[[step]]\nname = 'a'\nconnect = '/ws'";
+    let folder = tempfile::tempdir().unwrap();
+    let refused = check(folder.path(), plan, &["--http", "3"]).expect(&[2]);
+    let why = "HTTP/3 requires TLS, and this is ws://127.0.0.1:1/ws: write wss://";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+}
+
+/// Checks the plan of WebSockets that are streams.
+#[track_caller]
+fn steps_pass_on_streams(plan: &str, args: &[&str]) {
+    let only = ["log in", "echo", "the server closes", "a lost answer", "an early end", "beside"];
+    let mut args = args.to_vec();
     args.extend(only.iter().flat_map(|name| ["--only", name]));
     let folder = tempfile::tempdir().unwrap();
-    let json = check(folder.path(), &plan, &args).expect(&[1]).json();
+    let json = check(folder.path(), plan, &args).expect(&[1]).json();
     let found = failed(&json);
     assert_eq!(found.len(), 2, "{found:#?}");
     for (found, (step, why)) in found.iter().zip(&SOCKET_FAILURES[1..]) {

@@ -36,6 +36,10 @@ pub(super) fn prepare(
     nonces: &mut Stream,
 ) -> Result<Outgoing, String> {
     let mut made = assemble(&base_of(plan, ask), ask, captured)?;
+    if ask.version == HttpVersion::Http3 && !plan::is_secure(&made.url) {
+        let secure = if ask.talk.is_empty() { "https" } else { "wss" };
+        return Err(format!("HTTP/3 requires TLS, and this is {}: write {secure}://", made.url));
+    }
     let upgrade = (!ask.talk.is_empty()).then(|| talk::upgrade(&mut made, nonces)).transpose()?;
     let jar = ask.jar.as_ref().and_then(|jar| jars.get(jar));
     if let Some(cookies) = jar.and_then(|jar| jar.header(&made.url)) {
@@ -65,10 +69,6 @@ pub(super) fn prepare(
         return Ok(Outgoing { url, message, timeout, negotiates: false });
     }
     let version = ask.version;
-    if version == HttpVersion::Http3 && made.url.scheme() != "https" {
-        let url = &made.url;
-        return Err(format!("HTTP/3 requires TLS, and this is {url}: write https://"));
-    }
     // HTTP/1.1 until the server has chosen
     let first = match version {
         HttpVersion::Auto => HttpVersion::Http11,

@@ -4,7 +4,6 @@ use super::judge::content_differs;
 use super::prepare::{Assembled, content};
 use crate::exchange::{SocketMove, SocketTalk};
 use crate::upgrade::fields_of;
-use plan::HttpVersion;
 use plan::check::{Ask, Body, Content, TalkMove};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,8 +75,7 @@ pub(super) fn talk(
         })
     };
     let moves = ask.talk.iter().map(made).collect::<Result<_, String>>()?;
-    let over_http2 = ask.version == HttpVersion::Http2;
-    Ok(SocketTalk { upgrade, key, masks, offer, moves, over_http2 })
+    Ok(SocketTalk { upgrade, key, masks, offer, moves, version: ask.version })
 }
 
 /// Messages that a move waits for.

@@ -26,7 +26,7 @@ pub enum Message {
     /// Bytes for a connection of HTTP/1.x.
     Http1 { bytes: Vec<u8>, asked: Asked },
     /// An upgrade to WebSocket and the messages that follow it, on a connection of HTTP/1.1 or a
-    /// stream of HTTP/2.
+    /// stream of HTTP/2 or HTTP/3.
     Socket(Box<SocketTalk>),
     /// One stream of a connection.
     Http2 { request: http2::Request, cookie: Option<String>, last: bool },
@@ -94,12 +94,16 @@ impl Message {
 
     /// Returns whether the request uses QUIC.
     pub fn is_http3(&self) -> bool {
-        matches!(self, Message::Http3 { .. })
+        match self {
+            Message::Http3 { .. } => true,
+            Message::Socket(talk) => talk.version == HttpVersion::Http3,
+            Message::Handshake | Message::Http1 { .. } | Message::Http2 { .. } => false,
+        }
     }
 
-    /// Returns whether it is a WebSocket over HTTP/2.
+    /// Returns whether it is a WebSocket over HTTP/2 or HTTP/3.
     pub fn is_tunneled(&self) -> bool {
-        matches!(self, Message::Socket(talk) if talk.over_http2)
+        matches!(self, Message::Socket(talk) if talk.version.has_streams())
     }
 
     pub(super) fn is_handshake(&self) -> bool {

@@ -2,6 +2,7 @@
 //! skipped.
 
 use super::ExchangeError;
+use plan::HttpVersion;
 use protocol::http1::response::ResponseFacts;
 use sample::FailureClass;
 use websocket::handshake::{ClientError, ClientOffer, read_response};
@@ -25,8 +26,9 @@ pub struct SocketTalk {
     pub(crate) offer: ClientOffer,
     /// At least one; the last one closes the WebSocket, or waits for its end.
     pub(crate) moves: Vec<SocketMove>,
-    /// It is a stream of an HTTP/2 connection, which [`conduit::Peer::Tunnel`] opens.
-    pub(crate) over_http2: bool,
+    /// Version of its connection. With HTTP/2 or HTTP/3 it is a stream, which
+    /// [`conduit::Peer::Tunnel`] opens.
+    pub(crate) version: HttpVersion,
 }
 
 /// A move on an open WebSocket.
@@ -323,7 +325,7 @@ mod tests {
             masks: 1,
             offer: ClientOffer::default(),
             moves,
-            over_http2: false,
+            version: HttpVersion::Http11,
         };
         let mut voice = SocketVoice::new(talk, 1 << 10);
         let (mut body, mut out) = (Vec::new(), Vec::new());

@@ -196,6 +196,7 @@ fn steps_on_a_websocket_are_read_or_refused() {
     let closed = ("[Close(1000)]".to_owned(), vec![(101, 101)], HttpVersion::Http11);
     assert_eq!(talk(""), closed);
     assert_eq!(talk("http = '2'").2, HttpVersion::Http2);
+    assert_eq!(talk("http = '3'").2, HttpVersion::Http3);
     let refused = talk("expect = { status = 403 }").1;
     assert_eq!(refused, [(403, 403)]);
     let moves =
@@ -214,7 +215,7 @@ fn steps_on_a_websocket_are_read_or_refused() {
         ("talk = [{ expect = { status = 200 } }]", "status"),
         ("talk = [{}]", "a move is one of"),
         ("body = 'x'", "a GET without a body"),
-        ("http = '3'", "over HTTP/1.1 and HTTP/2"),
+        ("http = '1.0'", "HTTP/1.0 has no WebSockets"),
         ("url = '/'", "not both"),
     ] {
         let text = error_of(&step(rest));

@@ -47,12 +47,12 @@ impl Reader<'_> {
             return Err(table.fault(why));
         }
         match ask.version {
-            HttpVersion::Http2 => {}
+            HttpVersion::Http2 | HttpVersion::Http3 => {}
             HttpVersion::Http11 | HttpVersion::Auto => ask.version = HttpVersion::Http11,
-            HttpVersion::Http10 | HttpVersion::Http3 => {
+            HttpVersion::Http10 => {
                 return Err(table.fault(
-                    "check opens WebSockets over HTTP/1.1 and HTTP/2; add http = \"1.1\" or \"2\" to \
-                     the step, or drop --http",
+                    "HTTP/1.0 has no WebSockets; add http = \"1.1\", \"2\" or \"3\" to the step, or \
+                     drop --http",
                 ));
             }
         }
