@@ -39,7 +39,9 @@ struct Member {
     seen: u64,
     /// Older messages that the member has not received, in ascending order.
     missed: VecDeque<u64>,
-    /// Number of messages published before the member joined.
+    /// Number of messages published before the member's connection was opened, and before its
+    /// handshake was complete. Between the two, the server may already deliver.
+    began: u64,
     joined: u64,
 }
 
@@ -112,6 +114,8 @@ pub(crate) enum Reception {
     Event(FanOutEvent),
     /// The publisher's own copy.
     Own,
+    /// Published while the member was joining: not expected from it, and no error.
+    Joining,
     /// The message was not published, or its time limit has passed.
     Unknown,
 }
@@ -178,7 +182,9 @@ impl FanOut {
 
     /// Records that a connection for a member is being opened.
     pub(crate) fn begin(&mut self, slot: Slot, room: usize) {
-        let member = Member { room, latest: 0, seen: 0, missed: VecDeque::new(), joined: u64::MAX };
+        let began = self.rooms.get(room).map_or(0, |room| room.sequence);
+        let (missed, joined) = (VecDeque::new(), u64::MAX);
+        let member = Member { room, latest: 0, seen: 0, missed, began, joined };
         self.members.insert(u64::from(slot), member);
     }
 
@@ -234,8 +240,11 @@ impl FanOut {
             return Reception::Unknown;
         };
         let own = self.rooms[member.room].open.first() == Some(&slot);
-        if published.room != member.room || published.number <= member.joined {
+        if published.room != member.room || published.number <= member.began {
             return Reception::Unknown;
+        }
+        if published.number <= member.joined {
+            return Reception::Joining;
         }
         if own {
             return Reception::Own;
@@ -282,9 +291,45 @@ mod tests {
     use super::*;
 
     #[test]
+    fn members_may_receive_while_they_join_but_no_history() {
+        let mut fan_out = FanOut {
+            rooms: vec![OpenRoom::default()],
+            numbers: vec![0],
+            members_each: 2,
+            asked: 0,
+            members: NumberMap::default(),
+            published: NumberMap::default(),
+            deadlines: VecDeque::new(),
+            settled: VecDeque::new(),
+            next_room: 0,
+            patience: REACH_MAX,
+        };
+        let (publisher, member) = (0, 1);
+        fan_out.begin(publisher, 0);
+        fan_out.open(publisher);
+        fan_out.publish(publisher, 100, Nanos::ZERO);
+        fan_out.begin(member, 0);
+        fan_out.publish(publisher, 200, Nanos::ZERO);
+        fan_out.open(member);
+        fan_out.publish(publisher, 300, Nanos::ZERO);
+        let mut receive = |key| fan_out.receive(member, Some(key), Nanos::ZERO);
+        assert_eq!([100, 200].map(&mut receive), [Reception::Unknown, Reception::Joining]);
+        assert!(matches!(receive(300), Reception::Event(FanOutEvent::Delivered { .. })));
+        assert_eq!(fan_out.take_settled(Nanos::ZERO), settled(0));
+        assert_eq!(fan_out.take_settled(Nanos::ZERO), settled(0));
+        assert_eq!(fan_out.take_settled(Nanos::ZERO), settled(1));
+    }
+
+    /// Returns the event of a message that this number of members expected and received.
+    fn settled(count: u64) -> Option<FanOutEvent> {
+        let (due, first, last) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
+        Some(FanOutEvent::Settled { due, expected: count, received: count, first, last })
+    }
+
+    #[test]
     fn a_copy_is_found_however_late_it_arrives() {
         let missed = VecDeque::new();
-        let mut member = Member { room: 0, latest: 10, seen: 0, missed, joined: 10 };
+        let mut member = Member { room: 0, latest: 10, seen: 0, missed, began: 0, joined: 10 };
         // 20 and 500 to 699 are late; all others arrive in order
         let late = |number: &u64| *number == 20 || (500..700).contains(number);
         for number in (11..=1_000).filter(|number| !late(number)) {

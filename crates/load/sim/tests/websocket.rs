@@ -575,6 +575,9 @@ type RoomMember = (Vec<u8>, Option<(String, WebSocket)>);
 struct Rooms {
     sockets: BTreeMap<Client, RoomMember>,
     members: BTreeMap<Client, u64>,
+    /// Time until the response to a member's upgrade, by the member's number, and when it is sent.
+    upgrade: Nanos,
+    upgraded: BTreeMap<Client, Nanos>,
     queue: BTreeMap<(Nanos, u64), (Client, Vec<u8>)>,
     seen: u64,
     put: u64,
@@ -582,9 +585,20 @@ struct Rooms {
 }
 
 fn rooms(deliver: impl FnMut(u64, u64) -> Vec<Nanos> + 'static) -> Box<dyn Server> {
+    rooms_joined_in(Nanos::ZERO, deliver)
+}
+
+/// Does the same with members that join late: each gets the response to its upgrade this much later
+/// than the previous one, and messages from then on, also those sent since its request.
+fn rooms_joined_in(
+    upgrade: Nanos,
+    deliver: impl FnMut(u64, u64) -> Vec<Nanos> + 'static,
+) -> Box<dyn Server> {
     Box::new(Rooms {
         sockets: BTreeMap::new(),
         members: BTreeMap::new(),
+        upgrade,
+        upgraded: BTreeMap::new(),
         queue: BTreeMap::new(),
         seen: 0,
         put: 0,
@@ -602,7 +616,8 @@ impl Rooms {
                 let mut out = Vec::new();
                 socket.send(true, message, &mut out);
                 self.put += 1;
-                self.queue.insert((now + after, self.put), (*client, out));
+                let at = (now + after).max(self.upgraded[client]);
+                self.queue.insert((at, self.put), (*client, out));
             }
         }
         self.seen += 1;
@@ -621,7 +636,9 @@ impl Server for Rooms {
             let number = self.members.len() as u64;
             self.members.insert(client, number);
             let response = request.expect("a good upgrade").response(None, false);
-            return vec![(now, Action::Bytes(response))];
+            let at = now + Nanos(self.upgrade.0 * number);
+            self.upgraded.insert(client, at);
+            return vec![(at, Action::Bytes(response))];
         };
         let (room, mut rest, mut messages) = (room.clone(), bytes, Vec::new());
         while !rest.is_empty() {
@@ -683,6 +700,15 @@ fn a_broadcast_reaches_every_receiver() {
         near(fan_out.first.quantile(0.5), ms(2), ms(1));
         assert_eq!(run.measurement.total.messages.counts.unmatched, 0);
     }
+}
+
+/// A server may add a member to its room before the member knows it.
+#[test]
+fn messages_that_arrive_while_a_member_joins_are_not_unmatched() {
+    let run = execute(broadcast(1, 20), rooms_joined_in(ms(7), |_, _| vec![ms(1)]), 1);
+    let messages = &run.measurement.total.messages;
+    assert_eq!(messages.counts.unmatched, 0);
+    assert_eq!((messages.fan_out.reach(), messages.fan_out.duplicates), (1.0, 0));
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Worker {
         if let Some(key) = news.delivery.take() {
             match fan_out.receive(slot, key, now) {
                 Reception::Event(event) => self.journal.fan_out(event),
-                Reception::Own => {}
+                Reception::Own | Reception::Joining => {}
                 Reception::Unknown => news.counts.unmatched += 1,
             }
         }
