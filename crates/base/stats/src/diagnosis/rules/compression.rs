@@ -14,17 +14,17 @@ pub(crate) const RULE: Rule = Rule {
     title: "Compression of WebSocket messages uses most of the server's CPU time, or saves little",
     reasoning: "With permessage-deflate the server inflates every message that it receives and \
         deflates those that it sends. The time for that grows with the plain bytes. This rule \
-        counts the nanoseconds below for a byte, about a third of what zlib needs. If that is \
-        already a large part of the CPU time that --sut saw for a message, the server mainly \
+        assumes the nanoseconds per byte below, about a third of what zlib needs. If this estimate \
+        is already a large part of the CPU time that --sut saw for a message, the server mainly \
         compresses. Short messages without a shared context, and content that is already \
         compressed, cost this time and save few bytes on the network.",
     source: "RFC 7692 sections 7 and 8; zlib 1.2 at level 6 on JSON messages.",
     thresholds: &[
         (AGREED_MIN, "share of the WebSockets that agreed on compression, at least"),
         (COMPLETIONS_MIN as f64, "messages in a direction, at least"),
-        (DEFLATE_NS, "nanoseconds for a byte that the server deflates"),
-        (INFLATE_NS, "nanoseconds for a byte that it inflates"),
-        (COST_MIN, "share of the server's CPU time that this is, at least; or"),
+        (DEFLATE_NS, "nanoseconds assumed per byte that the server deflates"),
+        (INFLATE_NS, "nanoseconds assumed per byte that it inflates"),
+        (COST_MIN, "share of the server's CPU time that this estimate is, at least; or"),
         (SAVED_MIN, "share of the bytes that compression saves, less than"),
         (FULL_MIN, "share of its cores that the server uses, at least, for a likely finding"),
     ],
@@ -91,7 +91,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
         if least >= COST_MIN * used {
             let time = |seconds| show::duration(Nanos::from_secs_f64(seconds));
             let evidence = format!(
-                "{saved_text} and needed at least {} of CPU time for it, {} of the {} that the server used",
+                "{saved_text} and needed an estimated {} of CPU time for it, {} of the {} that the server used",
                 time(least),
                 show::share((least / used).min(1.0)),
                 time(used)
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(confidence, Confidence::Possible, "its cores are idle");
         assert_eq!(
             text,
-            "compression saved 80.0 % of 3.91 KiB a message and needed at least 24.0 µs of CPU time for \
-             it, 80.0 % of the 30.0 µs that the server used"
+            "compression saved 80.0 % of 3.91 KiB a message and needed an estimated 24.0 µs of CPU time \
+             for it, 80.0 % of the 30.0 µs that the server used"
         );
         assert_eq!(found(traffic(), Some(0.2)), None, "100 µs a message have another cause");
         assert_eq!(found(traffic(), None), None, "the server was not watched");
@@ -184,7 +184,7 @@ mod tests {
         // 8 µs for one of two messages, of 5 µs for each
         let (_, text) = found(counts, Some(0.01)).unwrap();
         assert!(
-            text.contains("at least 4.00 µs of CPU time for it, 80.0 % of the 5.00 µs"),
+            text.contains("an estimated 4.00 µs of CPU time for it, 80.0 % of the 5.00 µs"),
             "{text}"
         );
     }
