@@ -89,13 +89,18 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     if let Some(name) =
         what.only.iter().find(|name| !all.iter().any(|case| named(case, name) && protocol(case)))
     {
-        let other = all.iter().find(|case| named(case, name)).map_or("1.1", Case::version_spoken);
+        let mut meant = all.iter().filter(|case| named(case, name));
+        let over_http2 = meant.clone().any(|case| case.runs_in("2"));
+        let other = meant.next().map_or("1.1", Case::version_spoken);
         return Err(Failure::usage(match other {
             GRPC_VERSION => format!("{name} needs gRPC: write the URL as grpc://host:port"),
             _ if grpc => format!(
                 "{name} is not a case of gRPC: name cases of group {GRPC}, or write the URL as \
                 http://…"
             ),
+            "1.1" if over_http2 => {
+                format!("{name} needs HTTP/1.1 or HTTP/2: omit --http {version}, or use --http 2")
+            }
             "1.1" => format!("{name} needs HTTP/1.1: omit --http {version}"),
             other => format!(
                 "{name} needs HTTP/{other}: use --http {other}, and no case of another group"

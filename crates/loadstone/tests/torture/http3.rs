@@ -132,7 +132,11 @@ fn unsupported_http3_targets_are_reported() {
     assert!(failed.stdout.contains("--http 2 tests over TCP"), "{failed:?}");
     for (arguments, why) in [
         (&["--http", "3", cleartext.as_str()][..], "HTTP/3 requires TLS; write https://"),
-        (&["--http", "3", "--only", "U", &closed], "U needs HTTP/1.1: omit --http 3"),
+        (
+            &["--http", "3", "--only", "U", &closed],
+            "U needs HTTP/1.1 or HTTP/2: omit --http 3, or use --http 2",
+        ),
+        (&["--http", "3", "--only", "U-01", &closed], "U-01 needs HTTP/1.1: omit --http 3"),
         (&["--http", "3", "--only", "S-01", &closed], "S-01 needs HTTP/1.1: omit --http 3"),
         (&["--only", "Q-01,S-01", &closed], "Q-01 needs HTTP/3: use --http 3, and no case of"),
         (&["--http", "3", "--escalate", &closed], "--escalate needs HTTP/1.1: omit --http 3"),
