@@ -76,7 +76,7 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
             args::Sink::Stdout => "standard output".to_owned(),
         };
         let mut text = format!(
-            "{} in {}, {} in {name}; both contain the logins that were sent",
+            "{} in {}, {} in {name}; both contain the credentials that were sent",
             counted(exchanges.len() as u64, "request"),
             args.har.display(),
             counted(imported.steps as u64, "step"),

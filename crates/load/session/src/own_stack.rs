@@ -103,7 +103,7 @@ pub(crate) fn open(
     endpoints.iter().try_for_each(|endpoint| check_reachable(endpoint, &network))?;
     notes.push(note(plan.driver.tcp.as_ref(), &network));
     if let Handover::Fallback(reason) = network.handover() {
-        notes.push(format!("--stack own:batches: packets go one by one: {reason}"));
+        notes.push(format!("--stack own:batches: one packet per system call: {reason}"));
     }
     if let Some(paths) = &network.request().paths {
         notes.extend(path::beyond(&paths.population));

@@ -449,8 +449,7 @@ mod tests {
         session.note("of the plan".into());
         session.open_network().expect("nothing is set up");
         let notes: Vec<&str> = session.notes().collect();
-        let refused =
-            "--stack kernel:batches: sockets go one by one, by epoll: HTTP/3 goes over UDP";
+        let refused = "--stack kernel:batches: uses epoll: HTTP/3 uses UDP";
         assert_eq!(notes, ["of the plan", refused]);
         assert_eq!(session.fit.network.name(&plan), "epoll");
         let fleet: Arc<dyn Fleet> = Arc::new(Others);

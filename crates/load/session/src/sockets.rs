@@ -47,7 +47,7 @@ fn requested_where(
     match obstacle(plan, probe) {
         None => (SocketLoop::Ring, None),
         Some(reason) => {
-            let note = format!("--stack kernel:batches: sockets go one by one, by epoll: {reason}");
+            let note = format!("--stack kernel:batches: uses epoll: {reason}");
             (SocketLoop::Epoll, Some(note))
         }
     }
@@ -87,7 +87,7 @@ fn ring_is_cheaper(plan: &Plan, workers: u32, first: &FirstCall) -> bool {
 /// machine supports it.
 fn obstacle(plan: &Plan, probe: impl FnOnce() -> io::Result<()>) -> Option<String> {
     if plan.request.version == HttpVersion::Http3 {
-        return Some("HTTP/3 goes over UDP".into());
+        return Some("HTTP/3 uses UDP".into());
     }
     if plan.websocket.read_rate.is_some() && plan.is_websocket() {
         return Some("--ws-read-rate paces each read".into());
@@ -119,7 +119,7 @@ mod tests {
             let (way, note) = chosen(version, refusal);
             assert_eq!(way, SocketLoop::Epoll);
             let note = note.unwrap_or_default();
-            let way = "--stack kernel:batches: sockets go one by one, by epoll: ";
+            let way = "--stack kernel:batches: uses epoll: ";
             note.strip_prefix(way).map(str::to_owned).ok_or(note)
         };
         let errno = |number| Some(io::Error::from_raw_os_error(number));
@@ -143,7 +143,7 @@ mod tests {
             describe(first, errno(24)).as_deref(),
             Ok("io_uring does not start: Too many open files (os error 24)")
         );
-        assert_eq!(describe(HttpVersion::Http3, None).as_deref(), Ok("HTTP/3 goes over UDP"));
+        assert_eq!(describe(HttpVersion::Http3, None).as_deref(), Ok("HTTP/3 uses UDP"));
     }
 
     fn closed(users: u32) -> Load {

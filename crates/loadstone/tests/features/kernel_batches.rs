@@ -17,7 +17,7 @@ const RING: &str = "kernel:batches";
 /// Both ways of doing I/O, with their names in the report.
 fn ways(site: &Site) -> [(&'static str, &'static str); 2] {
     let tried = run(&["run", &site.url("/"), "--stack", RING, "-n", "1", "-c", "1"]);
-    let fallback = tried.stderr.contains("--stack kernel:batches: sockets go one by one, by epoll");
+    let fallback = tried.stderr.contains("--stack kernel:batches: uses epoll");
     assert!(!fallback || std::env::var_os("CI").is_none(), "{}", tried.stderr);
     let ring = if fallback { "epoll" } else { "kernel TCP by io_uring" };
     [(RING, ring), ("kernel", "epoll")]
@@ -262,7 +262,7 @@ fn a_refusal_by_the_kernel_is_noted() {
         return;
     }
     let ran = ran.expect(&[0, 4]);
-    let note = "--stack kernel:batches: sockets go one by one, by epoll: this machine does not allow \
+    let note = "--stack kernel:batches: uses epoll: this machine does not allow \
                 io_uring (the setting kernel.io_uring_disabled, or the profile of a container)\n";
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let report = ran.json();
@@ -295,7 +295,7 @@ fn http3_uses_epoll_with_a_note() {
     let url = site.url("/hw");
     let words = ["run", "--json", "-", "--http", "3", "--ca", &site.ca, "--stack", RING, "-n", "9"];
     let ran = run(&[&words[..], &[&url]].concat()).expect(&[0, 4]);
-    assert!(ran.stderr.contains("by epoll: HTTP/3 goes over UDP\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("uses epoll: HTTP/3 uses UDP\n"), "{}", ran.stderr);
     let report: Value = ran.json();
     assert_eq!(outcomes(&report), [9, 9, 0, 0, 0, 0]);
     assert!(text(&report, "/client/io").starts_with("epoll"), "{}", report["client"]);

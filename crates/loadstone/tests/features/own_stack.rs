@@ -25,7 +25,7 @@ fn is_available(site: &Site) -> bool {
 /// that; one by one; and the default, which depends on their number.
 fn ways(site: &Site) -> [(&'static str, &'static str); 3] {
     let tried = run(&["run", &site.url("/"), "--stack", "own:batches", "-n", "1", "-c", "1"]);
-    let fallback = tried.stderr.contains("--stack own:batches: packets go one by one: ");
+    let fallback = tried.stderr.contains("--stack own:batches: one packet per system call: ");
     assert!(!fallback || std::env::var_os("CI").is_none(), "{}", tried.stderr);
     let plain = "own TCP over TUN";
     let batches = if fallback { plain } else { "own TCP over TUN by io_uring" };

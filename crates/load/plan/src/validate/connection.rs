@@ -289,7 +289,7 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
         (!connection.bind.is_empty(), "--bind", "its connections have their own addresses"),
         (!six && connection.prefer == AddressFamily::V6, "-6", "its addresses are IPv4"),
         (six && connection.prefer == AddressFamily::V4, "-4", "its --sources are of IPv6"),
-        (version == HttpVersion::Http3, "--http 3", "HTTP/3 goes over UDP"),
+        (version == HttpVersion::Http3, "--http 3", "HTTP/3 uses UDP"),
         (
             connection.send_buffer.is_some() || connection.recv_buffer.is_some(),
             "--send-buffer or --recv-buffer",
