@@ -10,7 +10,8 @@ use crate::place::tidy;
 use crate::text::{DraftPart, Maker, Text};
 use crate::{ImportError, Imported, write};
 use find::{FoundValue, find};
-use recording::{RecordedExchange, Slot, exchanges};
+use recording::{RecordedExchange, RecordedVisit, Slot, SlotKind, read_visit};
+use std::collections::HashMap;
 use url::Url;
 
 /// Maximum number of differing values in a visit.
@@ -32,14 +33,14 @@ pub struct Correlation {
 /// # Errors
 /// Fails if the text is not a HAR, or has no request.
 pub fn import_visit(recording: &str) -> Result<Imported, ImportError> {
-    let exchanges = exchanges(recording).map_err(ImportError)?;
-    let pairs: Vec<(usize, usize)> = (0..exchanges.len()).map(|row| (row, row)).collect();
+    let visit = read_visit(recording).map_err(ImportError)?;
+    let pairs: Vec<(usize, usize)> = (0..visit.exchanges.len()).map(|row| (row, row)).collect();
     if pairs.is_empty() {
         return Err(ImportError("it has no request".to_owned()));
     }
     let head = "Imported from a recording of one visit (HAR). A second recording shows which values \
                 change: workload import FIRST --second SECOND.";
-    Ok(visit((&exchanges, &exchanges), &pairs, head, None, true)?.imported)
+    Ok(journey((&visit, &visit), &pairs, head, None, true)?.imported)
 }
 
 /// Makes a plan from a visit that was recorded twice.
@@ -55,22 +56,22 @@ pub fn correlate(
         let which = which.to_owned();
         move |why: String| ImportError(format!("the {which} recording: {why}"))
     };
-    let first = exchanges(first).map_err(named("first"))?;
-    let second = exchanges(second).map_err(named("second"))?;
-    let pairs = aligned(&first, &second);
+    let first = read_visit(first).map_err(named("first"))?;
+    let second = read_visit(second).map_err(named("second"))?;
+    let pairs = aligned(&first.exchanges, &second.exchanges);
     if pairs.is_empty() {
         return Err(ImportError(
             "the recordings have no request in common; record the same visit twice".to_owned(),
         ));
     }
     let head = "Imported from two recordings of the same visit (HAR).";
-    visit((&first, &second), &pairs, head, base, false)
+    journey((&first, &second), &pairs, head, base, false)
 }
 
 /// Returns the journey of the exchanges that both recordings have. `keeps_logins`: credentials that
 /// no response contains are sent as recorded.
-fn visit(
-    (first, second): (&[RecordedExchange], &[RecordedExchange]),
+fn journey(
+    (first, second): (&RecordedVisit, &RecordedVisit),
     pairs: &[(usize, usize)],
     head: &str,
     base: Option<&Url>,
@@ -78,20 +79,19 @@ fn visit(
 ) -> Result<Correlation, ImportError> {
     let mut correlator = Correlator {
         keeps_logins,
-        first,
-        second,
+        base,
+        first: &first.exchanges,
+        second: &second.exchanges,
         pairs,
-        draft: PlanDraft::default(),
+        draft: PlanDraft { left_out: first.left_out.clone(), ..PlanDraft::default() },
         diff: Vec::new(),
         known: Vec::new(),
     };
-    let steps = correlator.steps();
+    let mut steps = correlator.steps();
     correlator.list_cookies();
+    correlator.list_unpaired();
     let Correlator { mut draft, diff, .. } = correlator;
-    let missing = first.len() - pairs.len();
-    if missing > 0 {
-        draft.notes.push(format!("{missing} requests of the first recording have no counterpart in the second and are left out."));
-    }
+    draft.settings.headers = common_headers(&mut steps);
     let parts = steps.into_iter().map(|step| DraftPiece::Step(Box::new(step))).collect();
     draft.journeys.push(DraftJourney {
         name: "visit".to_owned(),
@@ -111,23 +111,48 @@ fn visit(
     Ok(Correlation { imported, diff })
 }
 
-/// Pairs equal requests of both recordings: each with the next one of the same method and path
-/// shape.
+/// Pairs equal requests of both recordings: each with the first one of the same path that has no
+/// partner yet, or of the same path shape. Browsers send the requests of a page in any order.
 fn aligned(first: &[RecordedExchange], second: &[RecordedExchange]) -> Vec<(usize, usize)> {
+    let mut free: HashMap<(String, String), Vec<usize>> = HashMap::new();
+    for (row, exchange) in second.iter().enumerate() {
+        free.entry(exchange.shape()).or_default().push(row);
+    }
     let mut pairs = Vec::new();
-    let mut from = 0;
     for (row, exchange) in first.iter().enumerate() {
-        let found = second[from..].iter().position(|other| other.shape() == exchange.shape());
-        if let Some(found) = found {
-            pairs.push((row, from + found));
-            from += found + 1;
+        let Some(rows) = free.get_mut(&exchange.shape()) else { continue };
+        let same = rows.iter().position(|other| second[*other].path() == exchange.path());
+        if !rows.is_empty() {
+            pairs.push((row, rows.remove(same.unwrap_or(0))));
         }
     }
     pairs
 }
 
+/// Takes the headers that all steps send with the same value out of the steps.
+fn common_headers(steps: &mut [DraftStep]) -> Vec<(String, String)> {
+    let [first, rest @ ..] = &*steps else { return Vec::new() };
+    if rest.is_empty() {
+        return Vec::new();
+    }
+    let is_common = |header: &(String, Text)| rest.iter().all(|step| step.headers.contains(header));
+    let common: Vec<(String, Text)> =
+        first.headers.iter().filter(|header| is_common(header)).cloned().collect();
+    let settled = |(name, value): &(String, Text)| {
+        let value = value.settled().filter(|value| !value.contains(char::is_control))?;
+        write::is_step_header(name).then(|| (name.clone(), value))
+    };
+    let lifted: Vec<(String, String)> = common.iter().filter_map(settled).collect();
+    for step in steps {
+        step.headers.retain(|(name, _)| !lifted.iter().any(|(known, _)| known == name));
+    }
+    lifted
+}
+
 struct Correlator<'a> {
     keeps_logins: bool,
+    /// Server that replaces the recorded one.
+    base: Option<&'a Url>,
     first: &'a [RecordedExchange],
     second: &'a [RecordedExchange],
     pairs: &'a [(usize, usize)],
@@ -176,7 +201,9 @@ impl Correlator<'_> {
             let Some(other) = others.iter().find(|other| other.place == slot.place) else {
                 continue;
             };
-            if other.value != slot.value && self.diff.len() < 2 * DIFFERENCES_MAX {
+            if other.value != slot.value && slot.has_boundary() {
+                // the parts of the body have the recorded boundary
+            } else if other.value != slot.value && self.diff.len() < 2 * DIFFERENCES_MAX {
                 let text = self.differing(number, &slot, other, step, earlier);
                 if let Some(text) = text {
                     replaced.push((slot, text));
@@ -194,8 +221,71 @@ impl Correlator<'_> {
                 }
             }
         }
+        replaced.extend(self.page_address(one, two));
         one.write(&replaced, self.keeps_logins, step);
         step.url = tidy(std::mem::take(&mut step.url));
+        self.move_origin(one, step);
+        if one.status >= 400 && one.status == two.status {
+            step.expect.status.push(one.status.to_string());
+        }
+    }
+
+    /// Returns the replacement for the address of the page that sent a request, if it differs: with
+    /// the known values in it, or nothing, because no server needs it.
+    fn page_address(&self, one: &RecordedExchange, two: &RecordedExchange) -> Option<(Slot, Text)> {
+        let (name, value) =
+            one.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("referer"))?;
+        let other = two.header("referer").unwrap_or_default();
+        let text = (value != other).then(|| self.with_known(value, other).unwrap_or_default())?;
+        Some((Slot::header(name, value), text))
+    }
+
+    /// Replaces the recorded server in the header fields that name it.
+    fn move_origin(&self, one: &RecordedExchange, step: &mut DraftStep) {
+        let Some(base) = self.base else { return };
+        let recorded = one.url.origin().ascii_serialization();
+        let moved = base.origin().ascii_serialization();
+        for (name, value) in &mut step.headers {
+            let names_server = ["origin", "referer"].iter().any(|it| name.eq_ignore_ascii_case(it));
+            if let Some(DraftPart::Plain(first)) = value.0.first_mut().filter(|_| names_server)
+                && let Some(rest) = first.strip_prefix(&recorded)
+            {
+                *first = format!("{moved}{rest}");
+            }
+        }
+    }
+
+    /// Replaces known values in a text, if the two recordings differ in nothing else.
+    fn with_known(&self, one: &str, two: &str) -> Option<Text> {
+        let replaced = |text: &str, known: fn(&(String, String, Text)) -> &str| {
+            let mut out = Text::default();
+            let mut rest = text;
+            let mut in_word = false;
+            while let Some(c) = rest.chars().next() {
+                let fits = |value: &str| {
+                    let after = rest.strip_prefix(value).map(|after| after.chars().next());
+                    after.is_some_and(|next| !next.is_some_and(char::is_alphanumeric))
+                };
+                let here = self.known.iter().filter(|_| !in_word);
+                let here = here.filter(|row| !known(row).is_empty() && fits(known(row)));
+                let found = here.max_by_key(|row| known(row).len());
+                match found {
+                    Some(row) => {
+                        out.append(row.2.clone());
+                        rest = &rest[known(row).len()..];
+                        in_word = true;
+                    }
+                    None => {
+                        out.push_str(&rest[..c.len_utf8()]);
+                        rest = &rest[c.len_utf8()..];
+                        in_word = c.is_alphanumeric();
+                    }
+                }
+            }
+            out
+        };
+        let (one, two) = (replaced(one, |row| &row.0), replaced(two, |row| &row.1));
+        (one == two).then_some(one)
     }
 
     /// Returns the replacement for credentials that are the same in both recordings, if an earlier
@@ -226,8 +316,8 @@ impl Correlator<'_> {
             for name in exchange.cookies_sent() {
                 if !known.iter().any(|it| it == name) {
                     known.push(name.to_owned());
-                    let why = "no response of the recording sets it, so it is not sent; begin the \
-                               recording without cookies";
+                    let why = "no response of the recording sets it; it is sent only if a response \
+                               of the run does; begin the recording without cookies";
                     self.draft.left_out.add(exchange.line, format!("cookie {name}"), why);
                 }
             }
@@ -244,16 +334,20 @@ impl Correlator<'_> {
         step: &DraftStep,
         earlier: &mut [DraftStep],
     ) -> Option<Text> {
-        let (core, range) = core_of(&slot.value, &other.value)?;
-        let wrap = |text: Text| {
-            let mut whole = Text::plain(&slot.value[..range.0]);
-            whole.append(text);
-            whole.push_str(&slot.value[slot.value.len() - range.1..]);
-            whole
-        };
-        if let Some(text) = self.captured(number, &core, slot, (step, earlier)) {
-            return Some(wrap(text));
+        for core in [whole_of(slot, other), after_scheme(slot, other)].into_iter().flatten() {
+            if let Some(text) = self.captured(number, &core.values, slot, (step, earlier)) {
+                return Some(core.wrap(text));
+            }
         }
+        let part = core_of(&slot.value, &other.value)?;
+        if let Some(text) = self.captured(number, &part.values, slot, (step, earlier)) {
+            return Some(part.wrap(text));
+        }
+        if let Some(text) = self.with_known(&slot.value, &other.value) {
+            self.show(step, slot, &display_text(&text), "as before");
+            return Some(text);
+        }
+        let core = &part.values;
         let Some(maker) = maker_of(&core.0, &core.1) else {
             let what = format!("{} of {}", slot.place, step.name);
             let why = "it differs between the recordings, and no earlier response contains it; the recorded value is sent";
@@ -269,8 +363,8 @@ impl Correlator<'_> {
             &display_text(&text),
             "no response contains it; it is generated for each iteration",
         );
-        self.known.push((core.0, core.1, text.clone()));
-        Some(wrap(text))
+        self.known.push((core.0.clone(), core.1.clone(), text.clone()));
+        Some(part.wrap(text))
     }
 
     /// Returns the capture for a value that is already captured or that an earlier response
@@ -302,6 +396,24 @@ impl Correlator<'_> {
         None
     }
 
+    /// Lists the requests that only one recording has.
+    fn list_unpaired(&mut self) {
+        let unpaired = |all: &[RecordedExchange], is_paired: &dyn Fn(usize) -> bool| {
+            let rows = all.iter().enumerate().filter(|(row, _)| !is_paired(*row));
+            rows.map(|(_, it)| (it.line, format!("{} {}", it.method, it.path())))
+                .collect::<Vec<_>>()
+        };
+        let first = unpaired(self.first, &|row| self.pairs.iter().any(|(known, _)| *known == row));
+        let second =
+            unpaired(self.second, &|row| self.pairs.iter().any(|(_, known)| *known == row));
+        for (line, what) in first {
+            self.draft.left_out.add(line, what, "the second recording has no such request");
+        }
+        for (_, what) in second {
+            self.draft.left_out.add(0, what, "only the second recording has this request");
+        }
+    }
+
     fn show(&mut self, step: &DraftStep, slot: &Slot, now: &str, why: &str) {
         let what = format!("{}: {}", step.name, slot.place);
         self.diff.push(format!("- {what} = {}", one_line(&slot.value)));
@@ -326,15 +438,55 @@ impl Correlator<'_> {
 }
 
 fn display_text(text: &Text) -> String {
-    match text.single_name() {
-        Some(name) => format!("{{{{{name}}}}}"),
-        None => text.beginning().to_owned(),
+    let part = |part: &DraftPart| match part {
+        DraftPart::Plain(text) => one_line(text),
+        DraftPart::Named(name) => format!("{{{{{name}}}}}"),
+        DraftPart::Made(_) => "{{…}}".to_owned(),
+    };
+    text.0.iter().map(part).collect()
+}
+
+/// The differing part of a value in each recording, and the equal text at its ends.
+struct DifferingPart<'a> {
+    values: (String, String),
+    before: &'a str,
+    after: &'a str,
+}
+
+impl DifferingPart<'_> {
+    fn wrap(&self, text: Text) -> Text {
+        let mut whole = Text::plain(self.before);
+        whole.append(text);
+        whole.push_str(self.after);
+        whole
     }
 }
 
-/// Strips the common ends of two values, up to characters that delimit a token; returns the cores
-/// and the lengths of the common ends.
-fn core_of(one: &str, two: &str) -> Option<((String, String), (usize, usize))> {
+/// Returns both values as they are before their place encodes them.
+fn whole_of<'a>(slot: &Slot, other: &Slot) -> Option<DifferingPart<'a>> {
+    let values = (slot.decoded()?, other.decoded()?);
+    (!values.0.is_empty() && !values.1.is_empty()).then_some(DifferingPart {
+        values,
+        before: "",
+        after: "",
+    })
+}
+
+/// Returns both values after an equal word such as `Bearer`.
+fn after_scheme<'a>(slot: &'a Slot, other: &Slot) -> Option<DifferingPart<'a>> {
+    let start = slot.value.rfind(' ').filter(|_| slot.kind == SlotKind::Header)? + 1;
+    let before = &slot.value[..start];
+    let rest = other.value.strip_prefix(before)?;
+    let values = (slot.value[start..].to_owned(), rest.to_owned());
+    (!values.0.is_empty() && !values.1.is_empty()).then_some(DifferingPart {
+        values,
+        before,
+        after: "",
+    })
+}
+
+/// Strips the common ends of two values, up to characters that delimit a token.
+fn core_of<'a>(one: &'a str, two: &str) -> Option<DifferingPart<'a>> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let common = one
         .chars()
@@ -362,8 +514,12 @@ fn core_of(one: &str, two: &str) -> Option<((String, String), (usize, usize))> {
         .find(|(_, c)| !word(*c) && *c != '-')
         .map_or(0, |(at, _)| tail.len() - at);
     let cut = |text: &str| text[..text.len() - end].to_owned();
-    let core = (cut(rest_one), cut(rest_two));
-    (!core.0.is_empty() && !core.1.is_empty()).then_some((core, (start, end)))
+    let values = (cut(rest_one), cut(rest_two));
+    (!values.0.is_empty() && !values.1.is_empty()).then_some(DifferingPart {
+        values,
+        before: &one[..start],
+        after: &one[one.len() - end..],
+    })
 }
 
 /// Returns how values of this kind are generated.

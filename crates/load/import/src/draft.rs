@@ -47,6 +47,8 @@ pub(crate) enum TableRows {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DraftSettings {
+    /// Headers of all requests.
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) no_cookies: bool,
     pub(crate) follow: Option<u32>,
     pub(crate) insecure: bool,

@@ -3,6 +3,7 @@
 
 mod any;
 mod artillery;
+mod browser;
 mod clients;
 mod correlate;
 mod jmx;

@@ -11,7 +11,7 @@ use crate::toml_text::{inline, key, list, one_line, text, texts};
 use units::Nanos;
 use url::Url;
 
-pub(crate) use finish::ImportCounts;
+pub(crate) use finish::{ImportCounts, is_step_header};
 
 /// Finished plan.
 #[derive(Debug)]
@@ -37,6 +37,7 @@ pub(crate) fn write(
             display_text(&draft.left_out.0)
         ));
     }
+    finish::request_codings(&mut draft);
     draft.set_default_load();
     let mut names =
         Names::new(std::mem::take(&mut draft.vars), std::mem::take(&mut draft.made), &draft.tables);
@@ -128,6 +129,12 @@ fn put_top(out: &mut String, draft: &PlanDraft, server: &PlanServer, left_out: &
     let settings = &draft.settings;
     let mut request = Vec::new();
     request.extend(settings.http.map(|http| format!("http = {}", text(http))));
+    if !settings.headers.is_empty() {
+        let rows = settings.headers.iter();
+        let rows =
+            rows.map(|(name, value)| format!("  {},\n", one_line(&format!("{name}: {value}"))));
+        request.push(format!("headers = [\n{}]", rows.collect::<String>()));
+    }
     request.extend(settings.follow.map(|most| format!("follow = {most}")));
     request.extend(settings.compressed.then(|| "compressed = true".to_owned()));
     // users of journeys keep cookies unless the plan disables them

@@ -8,6 +8,8 @@ use crate::tree::{TreeNode, parse_json};
 /// Number of characters around a value that form an expression.
 const CONTEXT: usize = 24;
 const CONTEXT_LEAST: usize = 4;
+/// Maximum number of places of a value in a text that are tried.
+const PLACES_MAX: usize = 16;
 
 /// The place of a value in a response.
 #[derive(Debug)]
@@ -70,33 +72,50 @@ fn in_headers(
     one: &str,
     two: &str,
 ) -> Option<FoundValue> {
+    let lines = |value: &'_ str| -> Vec<String> { value.lines().map(str::to_owned).collect() };
     for (name, value) in &first.response_headers {
-        let other = second
-            .response_headers
-            .iter()
-            .find(|(known, other)| known.eq_ignore_ascii_case(name) && other.contains(two));
-        let Some((_, other)) = other.filter(|_| value.contains(one)) else { continue };
-        if name.eq_ignore_ascii_case("set-cookie") {
-            let cookie = value.split(';').next()?.split_once('=')?;
-            if cookie.1 == one {
-                let from = CaptureFrom::Cookie(cookie.0.trim().to_owned());
-                return Some(FoundValue {
-                    from,
-                    regex: None,
-                    place: format!("cookie {}", cookie.0),
-                });
+        let others = second.response_headers.iter();
+        let others = others.filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        // browsers join repeated fields with line feeds
+        let others: Vec<String> = others.flat_map(|(_, other)| lines(other)).collect();
+        for value in lines(value).iter().filter(|value| value.contains(one)) {
+            let found = others
+                .iter()
+                .filter(|other| other.contains(two))
+                .find_map(|other| in_header(name, (value, other), one, two));
+            if found.is_some() {
+                return found;
             }
-            continue;
         }
-        let regex =
-            if value == one { None } else { Some(Text::plain(around(value, other, one, two)?)) };
-        return Some(FoundValue {
-            from: CaptureFrom::Header(name.clone()),
-            regex,
-            place: format!("header {name}"),
-        });
     }
     None
+}
+
+/// Finds the values in a header field of both recordings.
+fn in_header(name: &str, (value, other): (&str, &str), one: &str, two: &str) -> Option<FoundValue> {
+    if !name.eq_ignore_ascii_case("set-cookie") {
+        let whole = value == one && other == two;
+        let regex = match whole {
+            true => None,
+            false => Some(Text::plain(around(value, other, one, two)?)),
+        };
+        let from = CaptureFrom::Header(name.to_owned());
+        return Some(FoundValue { from, regex, place: format!("header {name}") });
+    }
+    let cookie = |field: &'_ str| {
+        let (name, value) = field.split(';').next()?.split_once('=')?;
+        Some((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    let ((name, value), (other_name, other)) = (cookie(value)?, cookie(other)?);
+    if name != other_name {
+        return None;
+    }
+    let regex = match value == one && other == two {
+        true => None,
+        false => Some(Text::plain(around(&value, &other, one, two)?)),
+    };
+    let place = format!("cookie {name}");
+    Some(FoundValue { from: CaptureFrom::Cookie(name), regex, place })
 }
 
 /// Finds `<input name="csrf" value="…">` and `<meta name="csrf-token" content="…">`.
@@ -150,10 +169,26 @@ fn in_text(
     Some(FoundValue { from: CaptureFrom::Body, regex: Some(Text::plain(regex)), place })
 }
 
-/// Builds an expression from the text before the values, which both recordings have in common.
+/// Builds an expression from the text before the values, which both recordings have in common. The
+/// first match of the expression in each text is the value.
 fn around(a: &str, b: &str, one: &str, two: &str) -> Option<String> {
-    let (before, after) = a.split_once(one)?;
-    let (other_before, other_after) = b.split_once(two)?;
+    let (places, others) = (a.match_indices(one), b.match_indices(two));
+    places.zip(others).take(PLACES_MAX).find_map(|((at, _), (other, _))| {
+        let regex =
+            expression((&a[..at], &a[at + one.len()..]), (&b[..other], &b[other + two.len()..]))?;
+        let compiled = regex::Regex::new(&regex).ok()?;
+        let first = |text: &str| {
+            compiled.captures(text).and_then(|found| found.get(1)).map(|it| it.as_str().to_owned())
+        };
+        (first(a).as_deref() == Some(one) && first(b).as_deref() == Some(two)).then_some(regex)
+    })
+}
+
+/// Returns the expression for a value between two texts, which are given for each recording.
+fn expression(
+    (before, after): (&str, &str),
+    (other_before, other_after): (&str, &str),
+) -> Option<String> {
     let common: Vec<char> = before
         .chars()
         .rev()
@@ -164,16 +199,19 @@ fn around(a: &str, b: &str, one: &str, two: &str) -> Option<String> {
         .collect();
     let left: String = common.into_iter().rev().collect();
     let (next, other_next) = (after.chars().next(), other_after.chars().next());
-    if left.len() < CONTEXT_LEAST || next != other_next {
+    let is_start = left == before && left == other_before;
+    let is_short = left.chars().count() < CONTEXT_LEAST;
+    if (is_short && !is_start) || next != other_next {
         return None;
     }
+    let start = if is_short { "^" } else { "" };
     let left = regex::escape(&left);
     Some(match next {
         Some(next) => {
             let end = regex::escape(&next.to_string());
-            format!("{left}([^{}]+){end}", class(next))
+            format!("{start}{left}([^{}]+){end}", class(next))
         }
-        None => format!("{left}(.+)$"),
+        None => format!("{start}{left}(.+)$"),
     })
 }
 

@@ -1,10 +1,13 @@
 //! Exchanges of a HAR file, and the places of a request where a value may differ.
 
 use super::replace_parts;
-use crate::draft::{Body, DraftStep};
+use crate::draft::{Body, DraftStep, LeftOutList};
 use crate::text::Text;
-use crate::tree::{TreeNode, parse_json};
-use url::Url;
+use crate::tree::{TreeNode, Value, parse_json};
+use percent_encoding::percent_decode_str;
+use std::collections::BTreeMap;
+use url::{Origin, Url};
+use workload::recorded::{HarAnswer, HarPostData, boundary, har_body, har_unsent, is_page_header};
 
 /// Maximum number of exchanges of a recording, and of places of a request.
 const EXCHANGES_MAX: usize = 5_000;
@@ -21,6 +24,8 @@ pub(super) struct RecordedExchange {
     /// Start in nanoseconds since 1970, and duration.
     pub(super) at: u64,
     pub(super) took: u64,
+    /// Zero if unknown.
+    pub(super) status: u64,
     pub(super) response_headers: Vec<(String, String)>,
     pub(super) response_body: String,
 }
@@ -31,16 +36,18 @@ pub(super) struct Slot {
     /// `path segment 2`, `query id`, `header X`, `body /a/b`.
     pub(super) place: String,
     pub(super) value: String,
-    kind: SlotKind,
+    pub(super) kind: SlotKind,
     /// Range of the value in the URL or the body.
     range: std::ops::Range<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum SlotKind {
+pub(super) enum SlotKind {
     Url,
     Header,
     Body,
+    /// Value of a form in its encoding (`application/x-www-form-urlencoded`).
+    Form,
 }
 
 /// Header fields whose values are credentials.
@@ -53,6 +60,34 @@ impl Slot {
         self.kind == SlotKind::Header && LOGINS.iter().any(|it| it.eq_ignore_ascii_case(header))
     }
 
+    pub(super) fn header(name: &str, value: &str) -> Slot {
+        Slot {
+            place: format!("header {name}"),
+            value: value.to_owned(),
+            kind: SlotKind::Header,
+            range: 0..value.len(),
+        }
+    }
+
+    /// Returns the value without the encoding of its place.
+    pub(super) fn decoded(&self) -> Option<String> {
+        match self.kind {
+            SlotKind::Form => form_decoded(&self.value),
+            // a query is a form in practice
+            SlotKind::Url if self.place.starts_with("query ") => form_decoded(&self.value),
+            SlotKind::Url => {
+                percent_decode_str(&self.value).decode_utf8().ok().map(|text| text.into_owned())
+            }
+            SlotKind::Header | SlotKind::Body => Some(self.value.clone()),
+        }
+    }
+
+    /// Returns whether it is the media type of a body of several parts, whose boundary differs
+    /// between recordings.
+    pub(super) fn has_boundary(&self) -> bool {
+        self.place.eq_ignore_ascii_case("header content-type") && boundary(&self.value).is_some()
+    }
+
     /// Returns the last word of the description.
     pub(super) fn name(&self) -> String {
         let last = self.place.rsplit(['/', ' ']).next().unwrap_or_default();
@@ -60,8 +95,11 @@ impl Slot {
     }
 }
 
+/// Fields of a request that depend on the cache of the browser.
+const VALIDATORS: [&str; 3] = ["if-none-match", "if-modified-since", "if-range"];
+
 /// Header fields that browsers add, or that the user's cookie jar sends.
-const SKIPPED: [&str; 12] = [
+const SKIPPED: [&str; 13] = [
     "cookie",
     "user-agent",
     "referer",
@@ -69,6 +107,7 @@ const SKIPPED: [&str; 12] = [
     "sec-fetch-site",
     "if-none-match",
     "if-modified-since",
+    "if-range",
     "date",
     "accept-encoding",
     "connection",
@@ -76,46 +115,112 @@ const SKIPPED: [&str; 12] = [
     "host",
 ];
 
-pub(super) fn exchanges(text: &str) -> Result<Vec<RecordedExchange>, String> {
+/// Exchanges of a recording in the order of their times, and what is not among them.
+#[derive(Debug, Default)]
+pub(super) struct RecordedVisit {
+    pub(super) exchanges: Vec<RecordedExchange>,
+    pub(super) left_out: LeftOutList,
+}
+
+pub(super) fn read_visit(text: &str) -> Result<RecordedVisit, String> {
     let root = parse_json(text.trim_start_matches('\u{feff}'))
         .map_err(|why| format!("it is not a HAR: {why}"))?;
     let entries =
         root.at(&["log", "entries"]).ok_or("it is not a HAR: it has no log with entries")?;
-    let mut all: Vec<RecordedExchange> = Vec::new();
+    let mut visit = RecordedVisit::default();
+    let site = site_of(entries.list());
+    let mut others: BTreeMap<String, (usize, u64)> = BTreeMap::new();
     for entry in entries.list() {
-        let Some(exchange) = exchange(entry) else { continue };
+        let Some(url) = request_url(entry) else { continue };
         // a page sends requests to other servers too
-        if all.first().is_none_or(|first| first.url.origin() == exchange.url.origin()) {
-            all.push(exchange);
+        if site.as_ref().is_some_and(|site| *site != url.origin()) {
+            let host = url.host_str().unwrap_or_default().to_owned();
+            others.entry(host).or_insert((entry.line, 0)).1 += 1;
+            continue;
         }
-        if all.len() > EXCHANGES_MAX {
+        match exchange(entry, url.clone()) {
+            Ok(exchange) => visit.exchanges.push(exchange),
+            Err(why) => {
+                let request = entry.get("request").map(|it| it.text_at("method"));
+                let what = format!("{} {}", request.unwrap_or_default(), url.path());
+                visit.left_out.add(entry.line, what, why);
+            }
+        }
+        if visit.exchanges.len() > EXCHANGES_MAX {
             return Err(format!("it has more than {EXCHANGES_MAX} requests; shorten it"));
         }
     }
-    if all.is_empty() {
+    if visit.exchanges.is_empty() {
         return Err("it has no request over HTTP".to_owned());
     }
-    all.sort_by_key(|exchange| exchange.at);
-    Ok(all)
+    for (host, (line, count)) in others {
+        let what = format!("requests to {host} ({count})");
+        visit.left_out.add(line, what, "another server than that of the first page");
+    }
+    visit.exchanges.sort_by_key(|exchange| exchange.at);
+    Ok(visit)
 }
 
-fn exchange(entry: &TreeNode) -> Option<RecordedExchange> {
-    let request = entry.get("request")?;
-    let url = Url::parse(request.text_at("url")).ok()?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return None;
-    }
-    let pairs = |node: Option<&TreeNode>| -> Vec<(String, String)> {
-        let list =
-            node.and_then(|node| node.get("headers")).map(TreeNode::list).unwrap_or_default();
-        list.iter()
-            .map(|it| (it.text_at("name").to_owned(), it.text_at("value").to_owned()))
-            .collect()
+/// Returns the server of the visit: that of the first page, because browsers also send requests of
+/// their own (for updates), or that of the first request.
+fn site_of(entries: &[TreeNode]) -> Option<Origin> {
+    let is_page = |entry: &&TreeNode| {
+        let headers = header_fields(entry.get("request"));
+        let status = whole(entry.at(&["response", "status"]));
+        status != Some(0) && headers.iter().any(|(name, value)| is_page_header(name, value))
     };
+    let page = entries.iter().filter(is_page).find_map(request_url);
+    page.or_else(|| entries.iter().find_map(request_url)).map(|url| url.origin())
+}
+
+/// Returns the URL of a request over HTTP.
+fn request_url(entry: &TreeNode) -> Option<Url> {
+    let url = Url::parse(entry.get("request")?.text_at("url")).ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}
+
+/// Returns header fields, without those that some programs write twice: as a page set them and as
+/// they were sent.
+fn header_fields(node: Option<&TreeNode>) -> Vec<(String, String)> {
+    let mut fields: Vec<(String, String)> = Vec::new();
+    for field in node.map(|node| node.list_at("headers")).unwrap_or_default() {
+        let (name, value) = (field.text_at("name"), field.text_at("value"));
+        let is_known =
+            |(known, other): &(String, String)| known.eq_ignore_ascii_case(name) && other == value;
+        if !fields.iter().any(is_known) {
+            fields.push((name.to_owned(), value.to_owned()));
+        }
+    }
+    fields
+}
+
+fn whole(node: Option<&TreeNode>) -> Option<i64> {
+    node.and_then(TreeNode::number).map(|number| number as i64)
+}
+
+/// Returns the exchange of an entry, or why it cannot be repeated.
+fn exchange(entry: &TreeNode, url: Url) -> Result<RecordedExchange, &'static str> {
+    let request = entry.get("request").ok_or("it has no request")?;
     let response = entry.get("response");
+    let status = whole(response.and_then(|it| it.get("status")));
+    let unsent = har_unsent(&HarAnswer {
+        status: status.and_then(|status| u64::try_from(status).ok()),
+        transferred: whole(response.and_then(|it| it.get("_transferSize"))),
+        from_cache: entry.get("_fromCache").is_some_and(|it| it.text().is_some())
+            || response.and_then(|it| it.get("fromDiskCache")).is_some_and(TreeNode::is_true),
+    });
+    if let Some(why) = unsent {
+        return Err(why);
+    }
+    let headers = header_fields(Some(request));
+    let length = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length = length.and_then(|(_, value)| value.parse().ok());
+    let data = request.get("postData").filter(|data| data.value != Value::Null);
+    let data = data.map(|data| serde_json::from_str::<HarPostData>(&data.json())).transpose();
+    let data = data.map_err(|_| "its body is damaged")?;
+    let body = har_body(data, length.max(whole(request.get("bodySize"))))?;
+    let body = body.map(String::from_utf8).transpose();
     let content = response.and_then(|node| node.get("content"));
-    let body =
-        request.at(&["postData", "text"]).and_then(TreeNode::text).filter(|text| !text.is_empty());
     let encoded = content.is_some_and(|node| node.text_at("encoding") == "base64");
     let text = content.map(|node| node.text_at("text")).unwrap_or_default();
     let took = entry
@@ -123,15 +228,16 @@ fn exchange(entry: &TreeNode) -> Option<RecordedExchange> {
         .and_then(TreeNode::number)
         .filter(|ms| (0.0..1e9).contains(ms))
         .unwrap_or(0.0);
-    Some(RecordedExchange {
+    Ok(RecordedExchange {
         line: entry.line,
         method: request.text_at("method").to_ascii_uppercase(),
         url,
-        headers: pairs(Some(request)),
-        body: body.map(str::to_owned),
+        headers,
+        body: body.map_err(|_| "its body is not text, which a step of a plan cannot have")?,
         at: instant(entry.text_at("startedDateTime")),
         took: (took * 1e6) as u64,
-        response_headers: pairs(response),
+        status: status.and_then(|status| u64::try_from(status).ok()).unwrap_or(0),
+        response_headers: header_fields(response),
         response_body: if encoded { decoded(text) } else { text.to_owned() },
     })
 }
@@ -244,15 +350,38 @@ impl RecordedExchange {
             }
         }
         if let Some(body) = &self.body {
-            match parse_json(body) {
-                Ok(node) if !node.map().is_empty() || !node.list().is_empty() => {
-                    leaves(&node, "body ", body, &mut 0, &mut slots);
-                }
-                _ => fields(body, 0, "body", SlotKind::Body, &mut slots),
-            }
+            self.body_slots(body, &mut slots);
         }
         slots.truncate(SLOTS_MAX);
         slots
+    }
+
+    fn body_slots(&self, body: &str, slots: &mut Vec<Slot>) {
+        let media_type = self.header("content-type").unwrap_or_default();
+        if let Some(boundary) = boundary(media_type) {
+            parts(body, boundary, slots);
+        } else if self.has_form() {
+            fields(body, 0, "body", SlotKind::Form, slots);
+        } else {
+            match parse_json(body) {
+                Ok(node) if !node.map().is_empty() || !node.list().is_empty() => {
+                    leaves(&node, "body ", body, &mut 0, slots);
+                }
+                _ => fields(body, 0, "body", SlotKind::Body, slots),
+            }
+        }
+    }
+
+    /// Returns the value of a header field of the request.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn has_form(&self) -> bool {
+        let media_type = self.header("content-type").unwrap_or_default();
+        let media_type = media_type.split(';').next().unwrap_or_default().trim();
+        media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded")
     }
 
     /// Writes the request as a step, with these values replaced. `keeps_logins`: credentials
@@ -278,15 +407,20 @@ impl RecordedExchange {
             let place = format!("header {name}");
             let found = replaced.iter().find(|(slot, _)| slot.place == place);
             match found {
+                Some((_, text)) if text.is_empty() => {}
                 Some((_, text)) => step.headers.push((name.clone(), text.clone())),
                 None if lower == "cookie" => {}
                 None if LOGINS.contains(&lower.as_str()) && !keeps_logins => {}
-                None if name.starts_with(':') || lower.starts_with("if-") => {}
+                None if name.starts_with(':') || VALIDATORS.contains(&lower.as_str()) => {}
                 None => step.headers.push((name.clone(), Text::plain(value))),
             }
         }
+        let form = of(SlotKind::Form);
         if let Some(body) = &self.body {
-            step.body = Body::Text(replace_parts(body, &of(SlotKind::Body)));
+            step.body = match form.is_empty() {
+                true => Body::Text(replace_parts(body, &of(SlotKind::Body))),
+                false => form_fields(body, &form),
+            };
         }
     }
 }
@@ -315,22 +449,70 @@ fn fields(text: &str, start: usize, what: &str, kind: SlotKind, slots: &mut Vec<
     }
 }
 
+/// Decodes a value of a form or of a query.
+fn form_decoded(value: &str) -> Option<String> {
+    let spaced = value.replace('+', " ");
+    percent_decode_str(&spaced).decode_utf8().ok().map(|text| text.into_owned())
+}
+
+/// Returns a form with values in place of parts, which the plan encodes when it is sent.
+fn form_fields(body: &str, replaced: &[(std::ops::Range<usize>, Text)]) -> Body {
+    let decoded = |text: &str| form_decoded(text).unwrap_or_else(|| text.to_owned());
+    let mut fields = Vec::new();
+    let mut at = 0;
+    for field in body.split('&') {
+        let (name, value) = field.split_once('=').unwrap_or((field, ""));
+        let from = at + name.len() + 1;
+        let found = replaced.iter().find(|(range, _)| range.start == from);
+        let value = match found {
+            Some((_, text)) => text.clone().map_plain(decoded),
+            None => Text::plain(decoded(value)),
+        };
+        if !field.is_empty() {
+            fields.push((decoded(name), value));
+        }
+        at += field.len() + 1;
+    }
+    Body::Form(fields)
+}
+
+/// Appends the parts of a `multipart/form-data` body to `slots`.
+fn parts(body: &str, boundary: &str, slots: &mut Vec<Slot>) {
+    let delimiter = format!("--{boundary}");
+    let starts: Vec<usize> = body.match_indices(&delimiter).map(|(at, _)| at).collect();
+    for pair in starts.windows(2) {
+        let start = pair[0] + delimiter.len();
+        let part = &body[start..pair[1]];
+        let Some((head, content)) = part.split_once("\r\n\r\n") else { continue };
+        let name = head.split("name=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let content = content.strip_suffix("\r\n").unwrap_or(content);
+        let from = start + head.len() + 4;
+        slots.push(Slot {
+            place: format!("part {}", name.unwrap_or_default()),
+            value: content.to_owned(),
+            kind: SlotKind::Body,
+            range: from..from + content.len(),
+        });
+    }
+}
+
 /// Appends the texts and numbers of a JSON body to `slots`, with their positions. Skips values that
-/// the body writes in another form.
+/// the body writes with escapes.
 fn leaves(node: &TreeNode, place: &str, body: &str, at: &mut usize, slots: &mut Vec<Slot>) {
     if slots.len() >= SLOTS_MAX {
         return;
     }
     if let Some(value) = node.scalar().filter(|value| !value.is_empty()) {
-        if let Some(found) = body[*at..].find(&value) {
-            let from = *at + found;
-            *at = from + value.len();
-            slots.push(Slot {
-                place: place.to_owned(),
-                range: from..*at,
-                value,
-                kind: SlotKind::Body,
-            });
+        // a text is found with its quotation marks, so that it is not a part of another one
+        let needle = node.text().map_or_else(|| value.clone(), |_| node.json());
+        if let Some(found) = body[*at..].find(&needle) {
+            let quote = usize::from(needle.len() > value.len());
+            let from = *at + found + quote;
+            *at = from + needle.len() - 2 * quote;
+            if body[from..*at] == value {
+                let place = place.to_owned();
+                slots.push(Slot { place, range: from..*at, value, kind: SlotKind::Body });
+            }
         }
         return;
     }

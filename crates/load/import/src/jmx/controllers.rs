@@ -177,8 +177,13 @@ impl DraftReader<'_> {
         let id = target.node.range().start;
         let size = target.tree.map_or(0, |tree| tree.range().len());
         self.modules_bytes = self.modules_bytes.saturating_add(size.max(MODULE_BYTES_MIN));
-        if self.modules.contains(&id) || self.modules_bytes > MODULES_BYTES_MAX {
-            let why = "it refers to itself, or there are too many modules";
+        if self.modules.contains(&id) {
+            let why = "it refers to a controller that contains it";
+            return self.leave_out(element, why);
+        }
+        if self.modules_bytes > MODULES_BYTES_MAX {
+            let why = "the modules before it already have the maximum size of a plan; import the \
+                       test fragments separately";
             return self.leave_out(element, why);
         }
         self.modules.push(id);

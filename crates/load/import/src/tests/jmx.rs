@@ -254,7 +254,7 @@ fn modules_are_replaced_by_their_controllers() {
     assert!(!left_out(&imported).iter().any(|one| one.contains("ModuleController")));
     for (path, why) in [
         (vec!["WorkBench", "t", "parts", "other"], "is not in the file"),
-        (vec!["WorkBench", "t", "parts", "itself"], "it refers to itself"),
+        (vec!["WorkBench", "t", "parts", "itself"], "it refers to a controller that contains it"),
         (vec![], "is not in the file"),
     ] {
         let body = module(&path) + &sampler("a") + "<hashTree/>";

@@ -263,6 +263,11 @@ fn headers(
     kept
 }
 
+/// Returns whether a step may have a header of this name.
+pub(crate) fn is_step_header(name: &str) -> bool {
+    is_token(name) && !is_connection_header(name)
+}
+
 /// Returns whether the field concerns the connection or the framing of a message (RFC 9110 section
 /// 7.6.1, RFC 9112); the client writes such fields itself.
 fn is_connection_header(name: &str) -> bool {
@@ -371,6 +376,47 @@ fn steps(draft: &PlanDraft) -> Vec<&DraftStep> {
     all.extend(&draft.teardown);
     all.extend(&draft.targets);
     all
+}
+
+/// Makes the plan decode compressed responses if its steps request them, so that captures and
+/// checks read the decoded body.
+pub(super) fn request_codings(draft: &mut PlanDraft) {
+    let codings = |value: &str| {
+        let mut codings = value.split(',').map(|one| one.split(';').next().unwrap_or_default());
+        codings.any(|one| ["gzip", "deflate", "br", "zstd"].contains(&one.trim()))
+    };
+    let is_coding = |(name, value): &(String, Text)| {
+        name.eq_ignore_ascii_case("accept-encoding")
+            && value.settled().is_some_and(|value| codings(&value))
+    };
+    let mut found = false;
+    let before = draft.settings.headers.len();
+    draft
+        .settings
+        .headers
+        .retain(|(name, value)| !is_coding(&(name.clone(), Text::plain(value.clone()))));
+    found |= draft.settings.headers.len() < before;
+    each_step(draft, &mut |step| {
+        let before = step.headers.len();
+        step.headers.retain(|header| !is_coding(header));
+        found |= step.headers.len() < before;
+    });
+    draft.settings.compressed |= found;
+}
+
+fn each_step(draft: &mut PlanDraft, change: &mut dyn FnMut(&mut DraftStep)) {
+    fn inside(pieces: &mut [DraftPiece], change: &mut dyn FnMut(&mut DraftStep)) {
+        for piece in pieces {
+            match piece {
+                DraftPiece::Step(step) => change(step),
+                DraftPiece::Block(block) => inside(&mut block.parts, change),
+            }
+        }
+    }
+    draft.setup.iter_mut().for_each(&mut *change);
+    draft.journeys.iter_mut().for_each(|journey| inside(&mut journey.parts, change));
+    draft.teardown.iter_mut().for_each(&mut *change);
+    draft.targets.iter_mut().for_each(change);
 }
 
 pub(super) fn urls(draft: &PlanDraft) -> Vec<&Text> {
