@@ -19,7 +19,7 @@ use torture::result::{CaseResult, RunResult};
 use units::Nanos;
 
 /// Planted bugs: the switch, and a description.
-const GALLERY: [(Defect, &str); 13] = [
+const GALLERY: [(Defect, &str); 15] = [
     (Defect::StallsOnOdd, "responses that never end"),
     (Defect::SplitsResponses, "a query that is copied into a field"),
     (Defect::ServesParents, "a path that leaves the tree"),
@@ -32,6 +32,8 @@ const GALLERY: [(Defect, &str); 13] = [
     (Defect::MixesPipelined, "responses that are mixed under pipelining"),
     (Defect::SlowExpression, "an expression that goes back and back"),
     (Defect::KeepsBodies, "memory that grows by broken bodies"),
+    (Defect::KeepsChunks, "memory that a chunk size allocates"),
+    (Defect::GrowsAfterChunks, "memory that grows after an unfinished chunk"),
     (Defect::LeavesTraces, "a state that leaks between clients"),
 ];
 

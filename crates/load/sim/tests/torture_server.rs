@@ -83,6 +83,17 @@ fn resources_not_released_after_load_are_a_leak() {
 }
 
 #[test]
+fn memory_taken_by_single_requests_has_its_request() {
+    // the third case starts while memory grows, and the last one compares the whole run
+    let ids = ["S-01", "S-37", "S-38", "C-14"];
+    let found: String = [Defect::KeepsChunks, Defect::GrowsAfterChunks]
+        .into_iter()
+        .map(|defect| format!("{}: {}", defect.id(), all(&run_cases(defect, &ids))))
+        .collect();
+    insta::assert_snapshot!(found);
+}
+
+#[test]
 fn a_correct_server_has_a_row_per_case_and_no_remark() {
     let result = against(FiringRange::new(&Defects::new()), &["S-01", "S-02", "C-03", "C-06"]);
     assert_eq!(all(&result), "C-03 held\nC-06 held\nS-01 pass\nS-02 pass\n");

@@ -15,7 +15,7 @@ use torture::judge::Plain;
 use torture::record;
 use torture::record::Execution;
 use torture::record::{Run, Transcript};
-use torture::result::{Shrunk, is_accused};
+use torture::result::{AFTER, Shrunk, is_accused};
 use torture::safety::Class;
 use world::evidence::{self, Kept};
 
@@ -79,9 +79,12 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
     Ok(code)
 }
 
-/// Returns whether it is random data, or is accused of a server failure.
+/// Returns whether it is random data, or is accused of a server failure. Growth of memory is not
+/// repeated that often.
 fn is_random(kept: &Kept) -> bool {
-    kept.failure.case.fuzz.is_some() || is_accused(&kept.failure.transcript.name)
+    let name = &kept.failure.transcript.name;
+    let is_random = kept.failure.case.fuzz.is_some() || is_accused(name);
+    is_random && !name.starts_with(AFTER)
 }
 
 /// Writes the shrunk form into the folder of the failure.

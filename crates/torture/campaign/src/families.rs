@@ -160,6 +160,12 @@ pub(super) fn applies_load(case: &Case) -> bool {
     pressing || holds_connections(case)
 }
 
+/// Returns whether each of its conversations is judged alone: the case applies no load, and does not
+/// concern the whole run.
+pub(super) fn is_judged_by_conversation(case: &Case) -> bool {
+    !applies_load(case) && sort(case) != Some(FamilySort::Last)
+}
+
 /// Returns whether its load is the number of connections.
 fn holds_connections(case: &Case) -> bool {
     matches!(sort(case), Some(FamilySort::Press | FamilySort::PressInPassing))

@@ -190,7 +190,7 @@ fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState
         return Vec::new();
     }
     let of = |held: &Held| levels.iter().map(|state| held.what.level(state)).collect::<Vec<u64>>();
-    HELD.iter()
+    attributable(runner)
         .map(|held| (held, of(held)))
         .filter(|(held, all)| {
             let grown = first.map_or(0, |first| all[0].saturating_sub(held.what.level(first)));
@@ -224,9 +224,16 @@ pub(crate) fn repeat_leaking_rounds(
     Some(leaks(runner, &levels, first.as_ref()))
 }
 
+/// Returns the resources whose growth a round can cause. Memory that grows without further requests
+/// grows during any round.
+fn attributable(runner: &Runner<'_>) -> impl Iterator<Item = &'static Held> + use<> {
+    let grows = runner.memory.is_growing();
+    HELD.iter().filter(move |held| !grows || held.what != HeldResource::Memory)
+}
+
 fn has_grown(runner: &mut Runner<'_>, before: &ServerState) -> bool {
     let Some(now) = runner.world.server() else { return false };
-    HELD.iter().any(|held| held.has_grown(held.what.level(before), held.what.level(&now)))
+    attributable(runner).any(|held| held.has_grown(held.what.level(before), held.what.level(&now)))
 }
 
 /// Result of comparing one kind of conversation with the leak of a case.

@@ -20,6 +20,7 @@ mod knee;
 mod leak;
 mod life;
 mod lints;
+mod memory;
 mod offers;
 mod order;
 mod preconditions;

@@ -5,7 +5,7 @@ use crate::life::AffectedPart;
 use crate::pressure::blame;
 use crate::{
     CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, baseline, culprit, families,
-    gate, offers, preconditions, shrinking, tries,
+    gate, memory, offers, preconditions, shrinking, tries,
 };
 use torture::case::{Case, Exchange, GRPC, Need};
 use torture::cause;
@@ -92,6 +92,10 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
                 Some(format!("no plain request got its usual response within {span} of {id}"));
             return;
         }
+        if let Some(why) = memory::limit_reason(runner) {
+            result.ended_early = Some(why);
+            return;
+        }
     }
 }
 
@@ -108,7 +112,6 @@ fn time_limit_reason(runner: &mut Runner<'_>) -> Option<String> {
     })
 }
 
-/// Runs one case.
 /// Runs one case.
 /// `trouble`: the response of the page for bodies, if it refuses a plain POST.
 fn case_of(
@@ -176,6 +179,7 @@ fn case_of(
         result.show(TestOutcome::Fail);
     }
     find_culprit_bytes(runner, case, affected, &mut result);
+    memory::examine(runner, case, &mut result);
     runner.life.end_case(runner.world, &mut result);
     result.took = runner.now() - start;
     result

@@ -3,7 +3,7 @@
 use crate::findings::Finding;
 use crate::{
     CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, families, gate, habits,
-    inherited_state, leak, preconditions, service_time, shrinking,
+    inherited_state, leak, memory, preconditions, service_time, shrinking,
 };
 use dialogue::governor::Stop;
 use dialogue::http3;
@@ -13,7 +13,7 @@ use torture::judge;
 use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::{Execution, Transcript};
 use torture::result::{
-    CaseResult, Recovery, ReplayResult, ReplayVerdict, Replayed, Shrunk, is_accused,
+    AFTER, CaseResult, Recovery, ReplayResult, ReplayVerdict, Replayed, Shrunk, is_accused,
 };
 use units::{Nanos, show};
 
@@ -238,6 +238,9 @@ fn replay_one(
     if let Some(Family::HangGone(with)) = &failure.case.family {
         return replay_gone(runner, failure, with, times);
     }
+    if kept.name.starts_with(AFTER) {
+        return replay_memory(runner, failure, times);
+    }
     let gone = kept.judgement.outcome == TestOutcome::Leak && is_accused(&kept.name);
     if gone && let Some(with) = families::hang_repeats() {
         return replay_gone(runner, failure, &with, times);
@@ -298,6 +301,25 @@ fn replay_gone(
     })
 }
 
+/// Sends a request again to test whether memory grows after it.
+fn replay_memory(runner: &mut Runner<'_>, failure: &Failure, times: u32) -> (Replayed, bool) {
+    let script = again(runner.target, &failure.transcript.script);
+    repeat_attempts(runner, times, |runner, _| {
+        runner.life.observe(runner.world);
+        let (outcome, text) = match memory::replay(runner, &script) {
+            Some(text) => (TestOutcome::Leak, text),
+            None if runner.world.server().is_none() => {
+                (TestOutcome::Inconclusive, NOT_VISIBLE.to_owned())
+            }
+            None => (TestOutcome::Pass, "resident memory did not grow".to_owned()),
+        };
+        Tried::once(judgment_of(failure, outcome, text), gate::pass(runner) == Recovery::Never)
+    })
+}
+
+/// Reason of an inconclusive attempt if the resources of the server are unknown.
+const NOT_VISIBLE: &str = "the server's processes are not visible";
+
 /// Runs rounds of simultaneous conversations to test whether their resources are released.
 fn replay_leak(
     runner: &mut Runner<'_>,
@@ -311,7 +333,7 @@ fn replay_leak(
         runner.life.observe(runner.world);
         let leaks = leak::repeat_leaking_rounds(runner, &failure.case, &script, count, &mut first);
         let (outcome, text) = match leaks {
-            None => (TestOutcome::Inconclusive, "the server's processes are not visible".into()),
+            None => (TestOutcome::Inconclusive, NOT_VISIBLE.into()),
             Some(leaks) if leaks.is_empty() => {
                 (TestOutcome::Pass, "the resources were released".into())
             }

@@ -8,6 +8,7 @@ use crate::hangs::HangsSeen;
 use crate::health::HealthCheck;
 use crate::life::{AffectedPart, Life};
 use crate::lints::Lints;
+use crate::memory::MemoryWatch;
 use crate::prober::Prober;
 use crate::probes::{Pattern, ProbeListener};
 use crate::profile::ServerProfile;
@@ -38,6 +39,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) prober: Prober,
     pub(crate) lints: Lints,
     pub(crate) life: Life,
+    pub(crate) memory: MemoryWatch,
     pub(crate) trail: Trail,
     pub(crate) hangs: HangsSeen,
     pub(crate) findings: Findings,
@@ -68,6 +70,7 @@ impl<'a> Runner<'a> {
             prober: Prober::new(settings.probing.clone(), start),
             lints: Lints::default(),
             life: Life::new(start),
+            memory: MemoryWatch::default(),
             trail: Trail::new(settings.search.is_some()),
             hangs: HangsSeen::default(),
             findings: Findings::default(),
@@ -211,6 +214,7 @@ impl Runner<'_> {
         self.watcher.observe(CampaignEvent::ConversationOver(execution));
         self.hangs.note_talk(execution);
         self.trail.observe(execution, affected);
+        self.memory.sample(self.world);
     }
 }
 

@@ -71,6 +71,11 @@ impl BodyReader {
         odd.then_some(if self.trailer_lines > 0 { 203 } else { 202 })
     }
 
+    /// Returns whether its chunks are longer than allowed, received or not.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.length > BODY_MAX
+    }
+
     /// Returns whether a POST declared its content and it is empty.
     pub(super) fn is_empty(&self, head: &RequestHead) -> bool {
         head.method == "POST" && (head.length == Some(0) || head.chunked && self.length == 0)
@@ -169,7 +174,8 @@ impl BodyReader {
         let size = size(line, defects)?;
         self.chunks += 1;
         self.length = self.length.saturating_add(size);
-        if self.length > BODY_MAX && !has(Defect::BodyOfAnyLength) {
+        let waits = has(Defect::BodyOfAnyLength) || has(Defect::GrowsAfterChunks);
+        if self.is_too_long() && !waits {
             self.too_long = has(Defect::ReadsTooLongBodies);
             if !self.too_long {
                 return Err(HeadRefusal::Limit(413));

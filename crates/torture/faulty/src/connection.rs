@@ -54,6 +54,8 @@ pub(super) struct Connection {
     pub(super) marked: bool,
     /// Workers blocked forever since the previous call.
     pub(super) hung: u32,
+    /// Refused chunk sizes, beyond the limit of a body.
+    pub(super) long_chunks: u32,
     /// The server has exited.
     pub(super) dead: bool,
 }
@@ -88,6 +90,7 @@ impl Connection {
             requests: 0,
             marked: false,
             hung: 0,
+            long_chunks: 0,
             dead: false,
         }
     }
@@ -255,6 +258,11 @@ impl Connection {
         matches!(self.state, ReadPhase::Head) && self.buffer.is_empty() && idle
     }
 
+    /// Returns whether it is in the middle of chunks that are longer than allowed.
+    pub(super) fn awaits_long_chunk(&self) -> bool {
+        matches!(&self.state, ReadPhase::Body(parts) if parts.1.is_too_long())
+    }
+
     /// Returns whether it is in the middle of a body.
     pub(super) fn reads_body(&self) -> bool {
         matches!(self.state, ReadPhase::Body(_))
@@ -355,7 +363,10 @@ impl Connection {
                 }
                 self.serve(before, &parts.0)
             }
-            Err(refusal) => self.refuse(refusal),
+            Err(refusal) => {
+                self.long_chunks += u32::from(parts.1.is_too_long());
+                self.refuse(refusal)
+            }
         }
     }
 

@@ -120,6 +120,9 @@ defects! {
         TakesLastLength "last-length" "of two Content-Length fields the last is used",
         RefusesEqualLengths "equal-lengths" "two equal Content-Length fields get 500",
         Overflows "overflow" "lengths wrap at 64 bits",
+        KeepsChunks "keeps-chunks" "each chunk size above 1 MiB allocates 32 MiB forever",
+        GrowsAfterChunks "grows-after-chunks" "after a client gives up a chunk of more than 1 MiB, \
+            the memory grows by 200 MB per second",
         ReadsSizesFreely "free-sizes" "chunk sizes are parsed up to the first invalid character",
         RefusesExtensions "extensions" "chunk extensions are refused",
         MergesTrailers "trailers" "a trailer is merged into the header, where a second Host gets \

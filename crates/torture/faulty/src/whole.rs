@@ -34,6 +34,10 @@ const LEAK: usize = 64 << 10;
 const LEAK_MAX: usize = 256 << 20;
 /// Number of such pieces leaked per body.
 const BODY_LEAK: usize = 8;
+/// Memory that a chunk size beyond the limit allocates, and growth per second after one that a client
+/// does not complete. Only the shown state has this memory.
+const CHUNK_LEAK: u64 = 32 << 20;
+const CHUNK_GROWTH: f64 = 200e6;
 /// Maximum number of leaked descriptors.
 const LEFT_OPEN_MAX: u64 = 10_000;
 /// With that defect, one in this many resets leaks a slot.
@@ -77,6 +81,9 @@ pub struct FaultyServer {
     marked: bool,
     /// Leaked memory.
     leaked: Vec<Vec<u8>>,
+    /// Memory shown in addition, and since when it grows.
+    shown: u64,
+    grows_since: Option<Nanos>,
     resets: u64,
     mix: Mix,
     itself: ProcessState,
@@ -118,6 +125,8 @@ impl FaultyServer {
             requests: 0,
             marked: false,
             leaked: Vec::new(),
+            shown: 0,
+            grows_since: None,
             resets: 0,
             mix: Mix::default(),
             itself: ProcessState::new(),
@@ -220,6 +229,10 @@ impl FaultyServer {
     pub fn remove_connection(&mut self, at: Nanos, id: u64, reset: bool) {
         let unheard = self.clients.get(&id).is_some_and(|client| client.connection.served() == 0);
         self.resets += u64::from(reset);
+        let awaits = |client: &ClientState| client.connection.awaits_long_chunk();
+        if self.has(Defect::GrowsAfterChunks) && self.clients.get(&id).is_some_and(awaits) {
+            self.grows_since.get_or_insert(at);
+        }
         if reset && self.has(Defect::MixesAborted) {
             self.mix.leave(id);
         }
@@ -328,6 +341,8 @@ impl FaultyServer {
     /// Returns the state that its machine would show.
     pub fn state(&self, at: Nanos) -> ServerState {
         let kept = (self.leaked.len() * LEAK) as u64;
+        let grown = self.grows_since.map_or(Nanos::ZERO, |since| at - since).as_secs_f64();
+        let kept = kept + self.shown + (grown * CHUNK_GROWTH) as u64;
         self.itself.state(at, self.clients.len() as u64, kept)
     }
 
@@ -391,6 +406,10 @@ impl FaultyServer {
         self.marked = client.connection.marked;
         self.requests = client.connection.requests;
         let cost = client.connection.take_cost();
+        if self.defects.contains(&Defect::KeepsChunks) {
+            self.shown +=
+                CHUNK_LEAK * u64::from(std::mem::take(&mut client.connection.long_chunks));
+        }
         for _ in 0..std::mem::take(&mut client.connection.hung) {
             self.pool.lose();
         }
@@ -517,6 +536,7 @@ impl FaultyServer {
         };
         self.itself.end(how, self.dead_until);
         self.leaked.clear();
+        (self.shown, self.grows_since) = (0, None);
         self.acts.clear();
         self.busy_until = Nanos::ZERO;
         self.queue.clear();

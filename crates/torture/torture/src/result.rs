@@ -17,10 +17,13 @@ pub const CULPRIT: &str = "culprit: ";
 /// Prefix of the name of the last conversation before a crash, which may be its cause.
 pub const SUSPECT: &str = "suspect: ";
 
-/// Returns whether a conversation with this name is accused of a failure of other clients: its own
-/// response does not show whether it fails.
+/// Prefix of the name of a conversation after which the memory of the server grows.
+pub const AFTER: &str = "memory after ";
+
+/// Returns whether a conversation with this name is accused of a later failure: its own response does
+/// not show whether it fails.
 pub fn is_accused(name: &str) -> bool {
-    name.starts_with(CULPRIT) || name.starts_with(SUSPECT)
+    [CULPRIT, SUSPECT, AFTER].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Result of one exchange.

@@ -5,7 +5,7 @@
 use crate::attempts::Rate;
 use crate::families::random;
 use crate::leak::HeldResource;
-use crate::{PLAIN_CALLS, Runner, culprit, habits, scripts};
+use crate::{PLAIN_CALLS, Runner, culprit, habits, memory, scripts};
 use dialogue::talk::TalkScript;
 use sample::ServerState;
 use stats::{fit, interval};
@@ -79,7 +79,11 @@ pub(super) fn run(
     result: &mut CaseResult,
 ) {
     response_time(runner, result);
-    let grown = grown_resources(runner.life.rows());
+    let mut grown = grown_resources(runner.life.rows());
+    let has_memory = grown.iter().any(|one| one.what == HeldResource::Memory);
+    if has_memory && memory::note_idle_growth(runner, result) {
+        grown.retain(|one| one.what != HeldResource::Memory);
+    }
     if grown.is_empty() || !runner.world.governor().may_repeat() {
         return;
     }
@@ -145,7 +149,7 @@ fn unexamined(
         format!(" ({per_batch} a batch so far)")
     });
     let why = format!(
-        "{}; batches of {name}{} ended before they showed whether it continues",
+        "{}; batches of {name}{} were cut short before they showed whether the growth continues",
         description(grown),
         found.unwrap_or_default()
     );
@@ -412,7 +416,7 @@ mod tests {
             unexamined(&grown, "random bytes", steep, &mut result);
             assert_eq!(result.outcome, TestOutcome::Inconclusive);
             let why = format!(
-                "{text}; batches of random bytes{found} ended before they showed whether it \
+                "{text}; batches of random bytes{found} were cut short before they showed whether the growth \
                 continues"
             );
             assert_eq!(result.notes, [why]);

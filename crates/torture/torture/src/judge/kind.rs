@@ -35,6 +35,8 @@ pub enum FailureKind {
     Lost,
     /// Afterwards no plain request got a response any more.
     Stopped,
+    /// Afterwards the memory of the server grows without further requests.
+    Exhausts,
     /// It fails after a request of another client, but not alone.
     Inherited,
     /// The response of another request was received.
@@ -55,7 +57,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// All kinds except statuses.
-    pub const NAMED: [FailureKind; 18] = [
+    pub const NAMED: [FailureKind; 19] = [
         FailureKind::Hang,
         FailureKind::NoContinue,
         FailureKind::Unfinished,
@@ -66,6 +68,7 @@ impl FailureKind {
         FailureKind::NextHangs,
         FailureKind::Lost,
         FailureKind::Stopped,
+        FailureKind::Exhausts,
         FailureKind::Inherited,
         FailureKind::Foreign,
         FailureKind::Slow,
@@ -221,6 +224,7 @@ impl std::fmt::Display for FailureKind {
             FailureKind::NextHangs => "next hangs",
             FailureKind::Lost => "lost",
             FailureKind::Stopped => "stopped",
+            FailureKind::Exhausts => "memory grows",
             FailureKind::Inherited => "inherited",
             FailureKind::Foreign => "foreign",
             FailureKind::Slow => "slow",

@@ -129,6 +129,7 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<RatedSeveri
     let effect = match judgement.outcome {
         outcome if !outcome.is_finding() => return None,
         TestOutcome::Crashed => Effect::Dead,
+        TestOutcome::Leak if is_exhausting(exchange) => Effect::Exhausted,
         TestOutcome::Leak => Effect::Leak,
         TestOutcome::Denied => Effect::Crowded,
         TestOutcome::Degraded if judgement.kind == Some(FailureKind::Slow) => Effect::Slow,
@@ -215,6 +216,8 @@ pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
     }
     let whole = match row.outcome {
         TestOutcome::Crashed => Some(Effect::Dead),
+        // growth without further requests is its own exchange, with the same weight
+        TestOutcome::Leak if row.exchanges.iter().any(is_exhausting) => None,
         TestOutcome::Leak => Some(Effect::Leak),
         TestOutcome::Denied => Some(denied(row)),
         // a slow request is its own exchange, with the same weight
@@ -245,6 +248,10 @@ fn after(recovery: Recovery) -> Option<Effect> {
 
 fn is_slow(exchange: &ExchangeResult) -> bool {
     exchange.judgement.kind == Some(FailureKind::Slow)
+}
+
+fn is_exhausting(exchange: &ExchangeResult) -> bool {
+    exchange.judgement.kind == Some(FailureKind::Exhausts)
 }
 
 /// Returns the effect of a denial of service. A limit on connections denies service to all others,

@@ -52,6 +52,7 @@ impl SentSort {
 pub enum Effect {
     Dead,
     Leak,
+    Exhausted,
     ShutOut,
     Crowded,
     WorkerLost,
@@ -93,6 +94,7 @@ impl Effect {
             Some(FailureKind::NextHangs) => Effect::NextHangs,
             Some(FailureKind::Lost) => Effect::OthersLost,
             Some(FailureKind::Stopped) => Effect::Stopped,
+            Some(FailureKind::Exhausts) => Effect::Exhausted,
             Some(FailureKind::Inherited) => Effect::Inherited,
             Some(FailureKind::Foreign) => Effect::Foreign,
             Some(FailureKind::Slow) => Effect::Slow,
@@ -110,6 +112,7 @@ impl Effect {
             self,
             Effect::Dead
                 | Effect::Leak
+                | Effect::Exhausted
                 | Effect::ShutOut
                 | Effect::Crowded
                 | Effect::WorkerLost
@@ -125,6 +128,7 @@ impl Effect {
         match self {
             Effect::Dead => "the server's process exits",
             Effect::Leak => "resources are not released",
+            Effect::Exhausted => "memory grows afterwards, without further requests",
             Effect::ShutOut => {
                 "others get no response, though as many well-behaved connections have no such effect"
             }
@@ -176,7 +180,7 @@ const fn row(
 
 /// All ratings. A row for a particular message precedes the row for any message: the first one that
 /// fits applies.
-pub const TABLE: [SeverityRow; 47] = [
+pub const TABLE: [SeverityRow; 48] = [
     // effects on the server and on other clients
     row(
         SentSort::Other,
@@ -189,6 +193,13 @@ pub const TABLE: [SeverityRow; 47] = [
         Effect::Leak,
         Critical,
         "resources are not released: enough repetitions stop the server",
+    ),
+    row(
+        SentSort::Other,
+        Effect::Exhausted,
+        Critical,
+        "one request makes the memory of the server grow, even after its client has disconnected: \
+        it may exhaust the memory of the machine",
     ),
     row(
         SentSort::Other,

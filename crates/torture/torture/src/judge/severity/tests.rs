@@ -41,7 +41,7 @@ fn weighed(risk: &str, outcome: TestOutcome, kind: Option<FailureKind>) -> Optio
 #[test]
 fn severity_depends_on_the_failure_and_the_rule() {
     use FailureKind::{
-        Answer, AnswerClosed, BothRefused, Closed, ContentParsed, Hang, Lost, NextHangs,
+        Answer, AnswerClosed, BothRefused, Closed, ContentParsed, Exhausts, Hang, Lost, NextHangs,
         NextRefused, NoContinue, NoHttp, OutOfStep, Refused, Slow, Status, Stopped, Unfinished,
     };
     use Severity::{Critical, High, Low, Medium};
@@ -81,6 +81,7 @@ fn severity_depends_on_the_failure_and_the_rule() {
         ("", Degraded, Some(Slow), Medium),
         ("", Unbounded, None, Medium),
         ("", Leak, None, Critical),
+        ("", Leak, Some(Exhausts), Critical),
         ("", Crashed, None, Critical),
     ] {
         assert_eq!(weighed(risk, outcome, kind), Some(expected), "{risk} {outcome:?} {kind:?}");

@@ -1,0 +1,383 @@
+//! Memory that single requests take: a request after which the memory of the server grows without
+//! further requests, and one of which each repetition adds far more memory than it has bytes. Both
+//! need visible processes of the server.
+
+use crate::attempts::Rate;
+use crate::trail::Suspect;
+use crate::{Runner, World, culprit, families, scripts};
+use dialogue::talk::{TalkEnd, TalkScript};
+use sample::ServerState;
+use std::collections::{BTreeSet, VecDeque};
+use torture::case::{Case, Exchange};
+use torture::judge::{self, FailureKind, Judgement, TestOutcome};
+use torture::record;
+use torture::result::{AFTER, CaseResult};
+use units::{Nanos, show};
+
+/// Growth during a case that is examined: this amount, and by this factor.
+const GROWN: u64 = 32 << 20;
+const GROWN_FACTOR: f64 = 1.25;
+/// Minimum time between samples during a case, and maximum number of samples kept.
+const SAMPLE_EVERY: Nanos = Nanos::from_millis(100);
+const SAMPLES_MAX: usize = 512;
+/// Time for growth to show after a client that gave up a request.
+const SETTLE: Nanos = Nanos::from_millis(100);
+/// Samples without further requests: their interval, the minimum and maximum number, the minimum
+/// growth between two of them, and the total growth that suffices.
+const IDLE_EVERY: Nanos = Nanos::from_millis(500);
+const IDLE_LEAST: usize = 4;
+const IDLE_MOST: usize = 8;
+const IDLE_GROWN: u64 = 2 << 20;
+const IDLE_ENOUGH: u64 = 256 << 20;
+/// Uncertainty of the onset of growth: this part of its age, and this time.
+const ONSET_PART: u64 = 10;
+const ONSET_SLACK: Nanos = Nanos::from_millis(50);
+/// Repetitions of one request: time to settle after each, maximum number, minimum growth by each,
+/// the total growth that suffices, and its factor. A heap that is collected late stops growing
+/// before that.
+const STEP_SETTLE: Nanos = Nanos::from_millis(300);
+const STEPS_MAX: usize = 32;
+const STEP_GROWN: u64 = 4 << 20;
+const STEPS_ENOUGH: u64 = 256 << 20;
+const STEPS_FACTOR: u64 = 4;
+/// Minimum growth by a request, relative to its bytes.
+const AMPLIFIED: u64 = 16;
+/// Time for the server to release the memory of all repetitions.
+const RELEASE: Nanos = Nanos::from_secs(2);
+/// Time for repeating the requests of a case.
+const REPEATS_SPAN: Nanos = Nanos::from_secs(30);
+/// Growth over the run after which a server whose memory keeps growing is no longer tested.
+const RUN_GROWN_MAX: u64 = 4 << 30;
+
+/// Memory of the server during the run.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryWatch {
+    /// Recent levels, by time.
+    samples: VecDeque<(Nanos, u64)>,
+    /// The case after which memory grows without further requests.
+    grows_since: Option<String>,
+}
+
+impl MemoryWatch {
+    /// Samples the memory after a conversation, unless it was sampled a moment ago.
+    pub(crate) fn sample(&mut self, world: &mut dyn World) {
+        let now = world.now();
+        if self.samples.back().is_some_and(|(at, _)| now < *at + SAMPLE_EVERY) {
+            return;
+        }
+        let Some(state) = world.server() else { return };
+        self.samples.push_back((now, state.memory_bytes));
+        if self.samples.len() > SAMPLES_MAX {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Returns whether memory is known to grow without further requests.
+    pub(crate) fn is_growing(&self) -> bool {
+        self.grows_since.is_some()
+    }
+
+    /// Returns when growth at this rate, in bytes per second, began, and the age of that in the
+    /// first sample above the level before it. `now`: the current level.
+    fn onset(&self, before: u64, rate: f64, now: (Nanos, u64)) -> (Nanos, Nanos) {
+        let above = |level: u64| level > before.saturating_add(IDLE_GROWN);
+        let grown = self.samples.iter().rev().take_while(|(_, level)| above(*level));
+        let (at, level) = grown.last().copied().unwrap_or(now);
+        let age = level.saturating_sub(before) as f64 / rate.max(1.0);
+        let age = Nanos::from_secs_f64(age);
+        (at - age, age)
+    }
+}
+
+/// Growth of memory without further requests.
+#[derive(Clone, Copy, Debug)]
+struct IdleGrowth {
+    from: u64,
+    to: u64,
+    span: Nanos,
+}
+
+impl IdleGrowth {
+    /// Returns the growth in bytes per second.
+    fn rate(self) -> f64 {
+        self.to.saturating_sub(self.from) as f64 / self.span.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    fn text(self) -> String {
+        format!(
+            "resident memory grew from {} to {} within {}, without further requests: by {} per \
+            second, for as long as the test watched",
+            show::bytes(self.from),
+            show::bytes(self.to),
+            show::duration(self.span),
+            show::bytes(self.rate() as u64)
+        )
+    }
+}
+
+/// Looks for requests that take memory, after a case whose conversations are judged one by one.
+pub(crate) fn examine(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
+    if !families::is_judged_by_conversation(case) {
+        return;
+    }
+    if runner.memory.is_growing() || runner.life.is_gone() || runner.is_stopped() {
+        return;
+    }
+    let Some(before) = runner.life.before().cloned() else { return };
+    // the memory use of a whole machine grows for other reasons
+    if !before.machine.is_empty() {
+        return;
+    }
+    if runner.trail.suspects().last().is_some_and(is_given_up) {
+        runner.world.pause(SETTLE);
+    }
+    let Some(level) = level(runner, &before) else { return };
+    if !has_grown(before.memory_bytes, level) {
+        return;
+    }
+    let now = (runner.now(), level);
+    if let Some(growth) = idle_growth(runner, &before) {
+        let onset = runner.memory.onset(before.memory_bytes, growth.rate(), now);
+        record_idle_growth(runner, case, growth, onset, result);
+    } else if runner.world.governor().may_repeat() {
+        repeat_requests(runner, case, &before, result);
+    }
+}
+
+fn has_grown(before: u64, now: u64) -> bool {
+    now.saturating_sub(before) >= GROWN && now as f64 >= before as f64 * GROWN_FACTOR
+}
+
+/// Returns the memory of the server; `None` if it is not visible, or if its processes changed,
+/// whose memory cannot be compared.
+fn level(runner: &mut Runner<'_>, before: &ServerState) -> Option<u64> {
+    runner.life.observe(runner.world);
+    let now = runner.world.server()?;
+    let is_same = now.listeners == before.listeners && now.workers.len() == before.workers.len();
+    is_same.then_some(now.memory_bytes)
+}
+
+/// Returns the growth while no request is sent; `None` if it stops.
+fn idle_growth(runner: &mut Runner<'_>, before: &ServerState) -> Option<IdleGrowth> {
+    let (start, from) = (runner.now(), level(runner, before)?);
+    let mut to = from;
+    for count in 1..=IDLE_MOST {
+        runner.world.pause(IDLE_EVERY);
+        let next = level(runner, before)?;
+        if runner.is_stopped() || next < to + IDLE_GROWN {
+            return None;
+        }
+        to = next;
+        if count >= IDLE_LEAST && to - from >= IDLE_ENOUGH {
+            break;
+        }
+    }
+    let span = runner.now() - start;
+    (to - from >= GROWN).then_some(IdleGrowth { from, to, span })
+}
+
+/// Returns the conversation that caused growth, by its onset and the age of that: the last one that
+/// began before it. If it began at the onset, but the client gave up the previous one then, it is
+/// the previous one.
+fn guilty_of(suspects: &[Suspect], (onset, age): (Nanos, Nanos)) -> Option<&Suspect> {
+    let slack = Nanos(age.0 / ONSET_PART).max(ONSET_SLACK);
+    let start = |suspect: &Suspect| suspect.talk.as_ref().map_or(Nanos::ZERO, |talk| talk.start);
+    let last = suspects.iter().rposition(|one| start(one) <= onset + slack);
+    let last = last.unwrap_or_default();
+    let previous = last.checked_sub(1).map(|at| &suspects[at]).filter(|one| is_given_up(one));
+    let is_close = suspects.get(last).is_some_and(|one| start(one) + slack >= onset);
+    previous.filter(|_| is_close).or(suspects.get(last))
+}
+
+/// Returns whether the client ended a conversation without a response.
+fn is_given_up(suspect: &Suspect) -> bool {
+    suspect.talk.as_ref().is_some_and(|talk| talk.end == TalkEnd::Silent)
+}
+
+/// Records growth without further requests, with the last conversation that began before it.
+fn record_idle_growth(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    growth: IdleGrowth,
+    onset: (Nanos, Nanos),
+    result: &mut CaseResult,
+) {
+    let suspects = runner.trail.suspects();
+    let guilty = guilty_of(&suspects, onset);
+    let since = guilty.map_or(&case.id, |guilty| &guilty.case).clone();
+    runner.memory.grows_since = Some(since);
+    match guilty {
+        Some(guilty) => {
+            keep(runner, case, guilty, growth.text(), Some(FailureKind::Exhausts), result);
+        }
+        None => {
+            result.show(TestOutcome::Leak);
+            result.notes.push(growth.text());
+        }
+    }
+}
+
+/// Records a conversation that takes memory.
+fn keep(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    guilty: &Suspect,
+    why: String,
+    kind: Option<FailureKind>,
+    result: &mut CaseResult,
+) {
+    let Some(talk) = guilty.talk.clone() else { return };
+    let name = match guilty.case == case.id {
+        true => format!("{AFTER}{}", guilty.name),
+        false => format!("{AFTER}{} {}", guilty.case, guilty.name),
+    };
+    let judgement = Judgement {
+        outcome: TestOutcome::Leak,
+        seen: judge::seen(&talk),
+        expected: "memory that a request takes is released after it".to_owned(),
+        why,
+        kind,
+        ..Judgement::default()
+    };
+    culprit::keep(runner, case, &name, Rate::ONCE, (&guilty.script, talk), judgement, result);
+}
+
+/// Repeats each request of a case, and records the first one of which each repetition adds memory.
+fn repeat_requests(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    before: &ServerState,
+    result: &mut CaseResult,
+) {
+    let end = runner.now() + REPEATS_SPAN;
+    for (name, script) in requests_of(runner, case, result) {
+        if runner.now() > end || runner.is_stopped() || runner.life.is_gone() {
+            return;
+        }
+        if let Some(why) = growth_by_repetition(runner, &script, before) {
+            let start = runner.now();
+            let talk = runner.hold(TalkScript { start, ..script.clone() });
+            let guilty = Suspect::new(case, &name, script, talk);
+            return keep(runner, case, &guilty, why, None, result);
+        }
+    }
+}
+
+/// Returns the requests of a case with their names: its exchanges, or its last conversations.
+fn requests_of(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    result: &CaseResult,
+) -> Vec<(String, TalkScript)> {
+    if !result.case.exchanges.is_empty() {
+        let script = |exchange: &Exchange| scripts::of_exchange(runner, exchange);
+        let exchanges = &result.case.exchanges;
+        let all: Vec<TalkScript> = exchanges.iter().map(script).collect();
+        return exchanges.iter().map(|one| one.name.clone()).zip(all).collect();
+    }
+    let mut known = BTreeSet::new();
+    let mut suspects = runner.trail.suspects();
+    suspects.retain(|one| one.case == case.id && known.insert(one.name.clone()));
+    suspects.into_iter().map(|one| (one.name, one.script)).collect()
+}
+
+/// Repeats a request until the growth of memory suffices, and describes it; `None` if it stops.
+fn growth_by_repetition(
+    runner: &mut Runner<'_>,
+    script: &TalkScript,
+    before: &ServerState,
+) -> Option<String> {
+    let length = record::sent(&script.steps).len() as u64;
+    let least = STEP_GROWN.max(length.saturating_mul(AMPLIFIED));
+    let first = level(runner, before)?;
+    let enough = (first.saturating_mul(STEPS_FACTOR)).max(first + STEPS_ENOUGH);
+    let (mut last, mut count) = (first, 0);
+    while last < enough && count < STEPS_MAX {
+        let start = runner.now();
+        runner.hold(TalkScript { start, ..script.clone() });
+        runner.world.pause(STEP_SETTLE);
+        let next = level(runner, before)?;
+        if runner.is_stopped() || next < last + least {
+            return None;
+        }
+        (last, count) = (next, count + 1);
+    }
+    runner.world.pause(RELEASE);
+    let kept = level(runner, before)?;
+    // at least half of the growth remains
+    (kept >= first + (last - first) / 2 && last - first >= STEPS_ENOUGH).then(|| {
+        format!(
+            "resident memory grew from {} to {} over {} repetitions of this request of {}, and was \
+            not released within {}",
+            show::bytes(first),
+            show::bytes(last),
+            show::count(count as u64),
+            show::bytes(length),
+            show::duration(RELEASE)
+        )
+    })
+}
+
+/// Sends a recorded request again, and describes the growth of memory; `None` if the memory does
+/// not grow.
+pub(crate) fn replay(runner: &mut Runner<'_>, script: &TalkScript) -> Option<String> {
+    let before = runner.world.server()?;
+    let start = runner.now();
+    runner.hold(TalkScript { start, ..script.clone() });
+    runner.world.pause(SETTLE);
+    let growth = idle_growth(runner, &before).map(IdleGrowth::text);
+    growth.or_else(|| growth_by_repetition(runner, script, &before))
+}
+
+/// Records in the case about the whole run that memory grows without further requests. Returns
+/// whether it does: growth by requests is then not visible.
+pub(crate) fn note_idle_growth(runner: &mut Runner<'_>, result: &mut CaseResult) -> bool {
+    if let Some(since) = &runner.memory.grows_since {
+        result.notes.push(format!("resident memory grows without further requests: see {since}"));
+        return true;
+    }
+    let Some(before) = runner.life.before().cloned() else { return false };
+    let Some(growth) = idle_growth(runner, &before) else { return false };
+    runner.memory.grows_since = Some(result.case.id.clone());
+    result.show(TestOutcome::Leak);
+    result.notes.push(growth.text());
+    true
+}
+
+/// Returns why a server whose memory grows without further requests is no longer tested.
+pub(crate) fn limit_reason(runner: &Runner<'_>) -> Option<String> {
+    let since = runner.memory.grows_since.as_ref()?;
+    let rows = runner.life.rows();
+    let (first, last) = (&rows.first()?.state, &rows.last()?.state);
+    let grown = last.memory_bytes.saturating_sub(first.memory_bytes);
+    (grown >= RUN_GROWN_MAX).then(|| {
+        format!(
+            "resident memory of the server grew from {} to {} and still grows (see {since}): more \
+            cases may exhaust the memory of its machine",
+            show::bytes(first.memory_bytes),
+            show::bytes(last.memory_bytes)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_began_before_the_first_raised_sample() {
+        let at = Nanos::from_secs;
+        let mut watch = MemoryWatch::default();
+        // noise, then 100 MiB per second from the fifth second
+        for (second, mebibytes) in [(1, 10), (2, 90), (3, 11), (6, 110), (7, 210), (8, 310)] {
+            watch.samples.push_back((at(second), mebibytes << 20));
+        }
+        let rate = f64::from(100 << 20);
+        let onset = watch.onset(10 << 20, rate, (at(9), 410 << 20));
+        assert_eq!(onset, (at(5), at(1)));
+        // no sample during the growth: the current level shows it
+        let fresh = MemoryWatch::default();
+        assert_eq!(fresh.onset(10 << 20, rate, (at(9), 210 << 20)).0, at(7));
+        assert_eq!(fresh.onset(10 << 20, 0.0, (at(9), 210 << 20)).0, Nanos::ZERO);
+    }
+}
