@@ -193,7 +193,7 @@ fn similar_failures_share_one_block_with_the_shortest_example() {
     let sent: Vec<&str> = blocks.map(|line| &line[14..]).collect();
     assert_eq!(sent, ["G", "GET /e"], "{shown}");
     assert!(shown.contains("    alike     3: a, c, d\n"), "{shown}");
-    assert!(shown.contains("\n  1 exchange answered as in F-01: f\n"), "{shown}");
+    assert!(shown.contains("\n  1 exchange with the same result as in F-01: f\n"), "{shown}");
     assert!(shown.contains("2 findings in 2 cases (2 low): 2 failed"), "{shown}");
 }
 

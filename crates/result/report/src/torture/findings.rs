@@ -250,7 +250,11 @@ fn repeated<'a>(
         let all = names(std::iter::once(these.example).chain(these.others.iter().copied()));
         body.add(
             Forms::TEXT,
-            [with_lead("  ", Voice::Plain, format!("{count} answered as in {id}: {all}"))],
+            [with_lead(
+                "  ",
+                Voice::Plain,
+                format!("{count} with the same result as in {id}: {all}"),
+            )],
         );
         return;
     }
