@@ -21,7 +21,7 @@ fn the_text_lists_the_findings() {
     assert!(quiet.contains("S-07 fail") && !quiet.contains("Habits"), "{quiet}");
     assert!(text(&mixed().record(), Style::default()).is_ascii());
     let painted = text(&mixed().record(), Style { color: true, ..style });
-    assert!(painted.contains("\nS-07 \u{1b}[1;31mfail\u{1b}[0m (critical) "), "{painted}");
+    assert!(painted.contains("\nS-07 \u{1b}[1;31mfail\u{1b}[0m (high) "), "{painted}");
     insta::assert_snapshot!("torture_text_of_pressure", text(&pressed().record(), style));
     let lost = text(&lost().record(), style);
     for found in
