@@ -1,4 +1,4 @@
-//! Any bytes as a chunked body, against the plainest possible reader.
+//! Arbitrary bytes as a chunked body, compared with the simplest possible reader.
 #![no_main]
 
 #[path = "../../crates/http/protocol/tests/http1_checks/mod.rs"]

@@ -1,4 +1,4 @@
-//! Any bytes as a page: a bounded list of URLs.
+//! Arbitrary bytes as a page: the result is a bounded list of URLs.
 #![no_main]
 
 #[path = "../../crates/load/workload/tests/checks/mod.rs"]

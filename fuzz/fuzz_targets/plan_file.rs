@@ -1,4 +1,4 @@
-//! Any bytes as a plan file: understood, or refused with words.
+//! Arbitrary bytes as a plan file: either accepted or refused with a message.
 #![no_main]
 
 #[path = "../../crates/load/plan/tests/checks/mod.rs"]

@@ -1,4 +1,4 @@
-//! Any bytes as responses: the same result for all cuts, every byte counted once.
+//! Arbitrary bytes as responses: the same result for all cuts, every byte counted once.
 #![no_main]
 
 #[path = "../../crates/http/protocol/tests/http1_checks/mod.rs"]

@@ -1,4 +1,4 @@
-//! Any bytes as a Server-Timing value: bounds that hold, a list read as its parts.
+//! Arbitrary bytes as a Server-Timing value: bounds hold, and a list parses like its parts.
 #![no_main]
 
 #[path = "../../crates/http/protocol/tests/http1_checks/mod.rs"]

@@ -1,4 +1,4 @@
-//! Any bytes as the packets that a connection of our own TCP gets.
+//! Arbitrary bytes as the packets that a connection of our own TCP gets.
 #![no_main]
 
 // `any` finds the crate through its parent module, in the crate's own tests as well

@@ -1,4 +1,4 @@
-//! Any bytes as a url list: understood, or refused with words.
+//! Arbitrary bytes as a URL list: either accepted or refused with a message.
 #![no_main]
 
 #[path = "../../crates/load/plan/tests/checks/mod.rs"]

@@ -1,4 +1,4 @@
-//! Any bytes as frames of a WebSocket connection: the same messages for all cuts.
+//! Arbitrary bytes as frames of a WebSocket connection: the same messages for all cuts.
 #![no_main]
 
 #[path = "../../crates/http/websocket/tests/checks/mod.rs"]

@@ -1,6 +1,6 @@
 //! License, source and ban of every dependency, from `cargo metadata` and deny.toml: the checks of
-//! cargo-deny, without the minutes for installing it on a fresh machine. cargo-deny also runs if it
-//! is installed, because it knows the advisories too.
+//! cargo-deny, without its installation, which takes minutes on a fresh machine. cargo-deny also
+//! runs if it is installed, because it knows the advisories too.
 
 use crate::shell;
 use anyhow::{Context, bail};

@@ -42,7 +42,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
 /// Precedes a block generated in virtual time by the named example of `sim`.
 const FIGURE: &str = "<!-- virtual time, by the example ";
 
-/// Makes the figures of a page that need no machine.
+/// Computes the figures of a page that do not depend on the machine.
 ///
 /// # Errors
 /// Fails if the example does not build or fails, or if the mark has no block.

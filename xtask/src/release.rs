@@ -28,8 +28,8 @@ const OPEN: &str = "unreleased";
 ///
 /// # Errors
 /// Fails for an invalid version or date; a CHANGELOG section that is missing, empty or already
-/// dated; an existing tag; uncommitted changes; a failure of git or cargo. Changes before such a
-/// failure are reverted.
+/// dated; an existing tag; uncommitted changes; a failure of git or cargo. Changes before a failure
+/// of this kind are reverted.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let version = &options.version;
     ensure!(is_version(version), "{version:?} is not a version: write it as 1.2.3 or 1.2.3-rc.1");

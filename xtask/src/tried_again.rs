@@ -41,7 +41,8 @@ impl Ended {
     }
 }
 
-/// Repeats the failed tests after all lanes have ended. Returns the names of those that passed now.
+/// Repeats the failed tests after all lanes have ended. Returns the names of the tests that passed
+/// this time.
 ///
 /// # Errors
 /// Fails if a command failed without failed tests (a build, a crash), if more than [`TESTS_MAX`]

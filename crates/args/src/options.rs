@@ -70,7 +70,7 @@ impl GivenOptions {
         self.apply_form(plan, files)
     }
 
-    /// Makes the body of the fields of a form.
+    /// Builds the body from the fields of a form.
     fn apply_form(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
         let fields: Vec<&str> = self.texts("form").collect();
         if fields.is_empty() {

@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Valid values by option; those of other options are any number.
+    /// Valid values by option; other options accept any number.
     const VALUES: [(&str, &str); 34] = [
         ("agent-suffix", "lab"),
         ("beside", "plan.toml"),

@@ -145,7 +145,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Returns the decision in a word.
+    /// Returns the decision as one word.
     pub(super) fn word(&self) -> &'static str {
         match (self.holds, self.found) {
             (Some(true), _) => "holds",

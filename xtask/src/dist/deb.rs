@@ -37,7 +37,7 @@ pub(super) fn pack(release: &Release, from: &Path) -> anyhow::Result<PathBuf> {
     }
     std::fs::create_dir_all(tree.join("DEBIAN"))?;
     let depends = elf::depends(&from.join("loadstone"))?;
-    // ~ sorts before the release that a hyphen announces
+    // a version with ~ sorts before the release, unlike one with a hyphen
     let version = release.version.replace('-', "~");
     std::fs::write(tree.join("DEBIAN/control"), control(&version, size, &depends))?;
     // a umask of the builder's must not show in the package

@@ -13,7 +13,7 @@ const BETWEEN_MAX: usize = 8;
 /// Verbs of other tenses. A subordinate clause may have them:
 /// `the_last_case_that_was_run_is_shown`.
 const OTHER_TENSES: &[&str] = &["was", "were", "did", "had", "will", "would", "shall", "should"];
-/// Words that begin such a clause.
+/// Words that begin a subordinate clause.
 const SUBORDINATE: &[&str] = &[
     "after", "although", "as", "because", "before", "for", "how", "if", "since", "than", "that",
     "until", "what", "when", "where", "which", "who", "whom", "whose",

@@ -5,8 +5,8 @@ use super::{Finding, Tree};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-/// Folders that still have such tuples: a folder is removed from the list when it has none. Tests
-/// may have them.
+/// Folders that still have tuples of this kind: a folder is removed from the list when it has none.
+/// Tests may have them.
 const NOT_YET: &[&str] = &[
     "bench/limit/",
     "crates/base/conduit/",

@@ -218,7 +218,7 @@ impl Subject {
 
 impl Running {
     fn spawn(&mut self, command: &mut Command, log: &File) -> anyhow::Result<()> {
-        // its children share its group, so all can be ended at once
+        // its children share its group, so all can be killed together
         command.process_group(0).stdin(Stdio::null());
         command.stdout(log.try_clone()?).stderr(log.try_clone()?);
         let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;

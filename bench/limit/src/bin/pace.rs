@@ -1,6 +1,6 @@
-//! UDP through an emulated path: how far each packet's arrival is from the instant that the path was
-//! asked for, by the time stamp of the receiving kernel. `receive` runs at the server's end, `send` at
-//! the clients'; the sender fetches the receiver's result over TCP and prints it.
+//! UDP through an emulated path: the difference between each packet's arrival, as stamped by the
+//! receiving kernel, and the instant requested of the path. `receive` runs at the server's end,
+//! `send` at the clients'; the sender fetches the receiver's result over TCP and prints it.
 //!
 //!     pace receive PORT DELAY_US
 //!     pace send ADDRESS PORT RATE SECONDS BYTES

@@ -315,7 +315,7 @@ pub trait TlsFactory {
     }
 
     /// Creates a client session with exposed keys, TLS 1.2 only: after the handshake, `feed`
-    /// appends every complete record, decrypted, with its five-byte header, whatever its type.
+    /// appends every complete record, decrypted, with its five-byte header, regardless of its type.
     ///
     /// # Errors
     /// Fails if the name is neither a DNS name nor an address, or the factory makes no such

@@ -38,8 +38,8 @@ pub enum PieceKind {
     /// 9000 section 17.2.2). The payload is the datagram's size as two bytes, a byte of
     /// [`INITIAL_OPTIONS`], and frames that precede everything else.
     Initial = 7,
-    /// From the driver, if no connection is established: a sent datagram, as far as it was kept;
-    /// its stream is the size of the whole datagram.
+    /// From the driver, if no connection is established: the kept part of a sent datagram; its
+    /// stream is the size of the whole datagram.
     Sent = 8,
     /// To the driver of a crafted connection: a packet. The payload is two bytes of
     /// [`PACKET_OPTIONS`], and frames (RFC 9000 section 19), which may be ones that a client must
@@ -62,7 +62,8 @@ pub enum PieceKind {
     /// To the driver of a crafted connection: bytes of our ClientHello in Initial packets, from the
     /// offset given as stream to the one before the payload's.
     Hello = 14,
-    /// To the driver, the same: something is done. The payload is its place among [`ACTIONS`] as a code.
+    /// To the driver, in the same form: an action of the connection. The payload is its place among
+    /// [`ACTIONS`] as a code.
     Action = 15,
     /// From the driver: some of the bytes that waited for the peer's credit are being sent. No
     /// payload.
@@ -77,7 +78,7 @@ pub const SHAKE_OPTIONS: [(&str, u16); 10] = [
     ("hold", HOLD),
     // sends data at once, after our ClientHello
     ("first", FIRST),
-    // the same, and the ClientHello is not sent by itself
+    // the same, and the ClientHello is not sent automatically
     ("mute", MUTE),
     // ignores received packets until `again`
     ("replay", REPLAY),
@@ -110,7 +111,7 @@ pub const ACTIONS: [&str; 3] = [
     // everything from here on is protected with the next keys (RFC 9001 section 6.1)
     "update",
     // resends everything from another port to another connection ID, like an attacker with a
-    // recording: the same ClientHello, the same requests. The connection continues with it.
+    // recording: the same ClientHello, the same requests. The connection continues there.
     "again",
 ];
 pub const FINISH: u64 = 0;
@@ -411,7 +412,7 @@ impl Cutter {
 mod tests {
     use super::*;
 
-    /// Pieces do not depend on how the bytes are cut.
+    /// The pieces do not depend on how the bytes are split.
     #[test]
     fn pieces_parse_at_every_cut() {
         let mut bytes = Vec::new();

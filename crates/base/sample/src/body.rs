@@ -12,7 +12,7 @@ pub struct BodyPrint {
 }
 
 impl BodyPrint {
-    /// Returns whether a body with this fingerprint can be the one that the other describes.
+    /// Returns whether a body with this fingerprint can be the body that the other describes.
     #[inline]
     pub fn fits(&self, other: &BodyPrint) -> bool {
         let lengths = match (self.length, other.length) {

@@ -26,7 +26,7 @@ pub struct SessionRecord {
     /// Due instant of the session, and instant at which its last outcome was known.
     pub intended: Nanos,
     pub ended: Nanos,
-    /// Whole responses that it got, and connections that were opened for it.
+    /// Complete responses that it received, and connections opened for it.
     pub responses: u32,
     pub connections: u32,
     /// A call of the session failed, and its remaining calls were not made.

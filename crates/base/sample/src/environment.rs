@@ -1,4 +1,4 @@
-//! The machine and the program that measured, as far as they are known.
+//! The machine and the program that measured, where known.
 
 /// Facts that a reader needs to judge or repeat a measurement. Plain data: gathered by `host`,
 /// printed by `report`. Unknown facts are empty or zero, and are not printed.

@@ -153,8 +153,8 @@ impl FailureClass {
         }
     }
 
-    /// Returns whether a complete response arrived and the class describes its fault; calls of the
-    /// other classes ended without a complete response.
+    /// Returns whether a complete response arrived and the class describes what is wrong with it;
+    /// calls of the other classes ended without a complete response.
     pub fn has_complete_response(self) -> bool {
         use FailureClass::{
             Body, Capture, Differs, Encoding, Expectation, GrpcStatus, Length, OtherTarget,

@@ -1,4 +1,4 @@
-//! The machines that carried a run out together.
+//! The machines that carried out a run together.
 
 use units::Nanos;
 

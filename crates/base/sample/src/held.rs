@@ -22,7 +22,7 @@ pub struct HeldFacts {
     pub bytes: u64,
     /// Time from opening the first to establishing the last.
     pub setup: Nanos,
-    /// Ages of those that the server closed: minimum, median and maximum.
+    /// Ages of connections closed by the server: minimum, median and maximum.
     pub age_min: Nanos,
     pub age_p50: Nanos,
     pub age_max: Nanos,

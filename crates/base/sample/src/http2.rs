@@ -13,14 +13,14 @@ pub struct Http2Facts {
     pub streams_max: Option<u32>,
     /// Requests that the peer reported as unprocessed; each was retried or abandoned.
     pub refused: u64,
-    /// RST_STREAM frames of the peer by their code (section 7).
+    /// RST_STREAM frames from the peer by their code (section 7).
     pub resets: BTreeMap<u32, u64>,
-    /// GOAWAY frames of the peer by code. With NO_ERROR only the first of a connection counts: a
+    /// GOAWAY frames from the peer by code. With NO_ERROR only the first of a connection counts: a
     /// graceful shutdown sends it twice.
     pub goaways: BTreeMap<u32, u64>,
     /// Debug data of GOAWAY frames with an error code; at most [`VIOLATIONS_MAX`] different ones.
     pub goaway_reasons: BTreeMap<String, u64>,
-    /// PING frames of the peer.
+    /// PING frames from the peer.
     pub pings: u64,
     /// PING frames of our side, and those that the peer acknowledged.
     pub pings_sent: u64,
@@ -117,7 +117,7 @@ impl Http2Facts {
         add_bounded(&mut self.goaway_reasons, why, count);
     }
 
-    /// Returns whether nothing was counted: no connection spoke HTTP/2.
+    /// Returns whether nothing was counted: no connection used HTTP/2.
     pub fn is_empty(&self) -> bool {
         *self == Http2Facts::default()
     }

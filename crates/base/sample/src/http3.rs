@@ -35,7 +35,7 @@ pub struct Http3Facts {
 /// Figures of QUIC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuicFacts {
-    /// Connections with a completed handshake, and those of them that resumed a session.
+    /// Connections with a completed handshake, and how many of them resumed a session.
     pub handshakes: u64,
     pub resumed: u64,
     /// Packets sent by our side, and how many of them were lost.
@@ -56,7 +56,7 @@ pub struct QuicFacts {
 /// Connections that migrated to another local port (RFC 9000 section 9).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MigrationFacts {
-    /// Changes of the local port, and those of them that the server validated (PATH_CHALLENGE, RFC
+    /// Changes of the local port, and how many of them the server validated (PATH_CHALLENGE, RFC
     /// 9000 section 8.2).
     pub made: u64,
     pub validated: u64,
@@ -206,7 +206,7 @@ impl QuicFacts {
 }
 
 impl QuicEnd {
-    /// Returns what was added since an earlier state of the same connection.
+    /// Returns the counts added since an earlier state of the same connection.
     #[must_use]
     pub fn since(self, before: &QuicEnd) -> QuicEnd {
         let (facts, had) = (&self.facts, &before.facts);

@@ -25,7 +25,7 @@ impl fmt::Display for Process {
 pub enum Ending {
     /// The process exited by itself with this code.
     Exit(u8),
-    /// The process was ended by a signal; `core`: its memory was dumped.
+    /// The process was terminated by a signal; `core`: its memory was dumped.
     Signal { number: u8, core: bool },
     /// Unknown.
     Unseen,
@@ -49,7 +49,7 @@ const SIGNALS: [(u8, &str); 15] = [
     (25, "SIGXFSZ"),
     (31, "SIGSYS"),
 ];
-/// Signals by which a process dies from its own fault.
+/// Signals that end a process because of its own fault.
 const FAULTS: [u8; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 impl Ending {
@@ -62,7 +62,7 @@ impl Ending {
         }
     }
 
-    /// Returns whether the process died by its own fault, not by a request to end.
+    /// Returns whether the process died through its own fault, not because it was asked to end.
     pub fn is_fault(self) -> bool {
         matches!(self, Ending::Signal { number, .. } if FAULTS.contains(&number))
     }
@@ -74,7 +74,7 @@ impl Ending {
 }
 
 impl fmt::Display for Ending {
-    /// Formats the rest of the sentence "it ended: ".
+    /// Formats the remainder of the sentence "it ended: ".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Ending::Exit(code) => write!(f, "exit code {code}"),
@@ -125,7 +125,7 @@ pub fn together(deaths: &[Death]) -> Vec<(&Death, u64)> {
 /// The server at one moment. Unknown values are zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerState {
-    /// The figures are of a whole machine, which is called so, and no process is seen; empty: they are
+    /// The figures are for a whole machine with this name, and no process is seen; empty: they are
     /// of processes.
     pub machine: String,
     /// Processes that hold the listening socket and are not children of another holder; several if

@@ -56,7 +56,7 @@ impl SocketCounts {
 pub enum SocketTime {
     /// Time from the upgrade request to the end of its response.
     Handshake(Nanos),
-    /// Time from one message of the server to the next.
+    /// Time from one message from the server to the next.
     Gap(Nanos),
     /// Time from a ping to its pong.
     Ping(Nanos),

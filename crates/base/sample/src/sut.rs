@@ -55,7 +55,7 @@ pub struct Fullness {
 }
 
 impl Fullness {
-    /// A resource is called full from this share of it on.
+    /// Share of a resource in use from which it counts as full.
     pub const FULL_MIN: f64 = 0.9;
 
     /// Returns the names of the resources that were full.

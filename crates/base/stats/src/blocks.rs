@@ -18,7 +18,7 @@ pub const BLOCKS_MIN: usize = 5;
 pub struct Block {
     /// Times, of an objective on a quantile or a mean.
     pub times: Cumulative,
-    /// Sum of those times in seconds.
+    /// Sum of the times in seconds.
     pub sum_s: f64,
     /// For an objective on a share, the calls that count, and all calls.
     pub found: u64,
@@ -62,7 +62,7 @@ impl Blocks {
         }
     }
 
-    /// Adds to the last block the calls that ended after the time in which calls fell due.
+    /// Adds the calls that ended after the last due instant to the last block.
     pub fn extend_last(&mut self, row: &Block) {
         match self.all.last_mut() {
             Some(last) => last.merge(row),

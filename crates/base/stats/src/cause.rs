@@ -53,7 +53,7 @@ causes! {
     Token = "token",
     /// A machine of a fleet was lost.
     AgentLost = "agent-lost",
-    /// Calls came from machines of a fleet whose own part is INVALID.
+    /// Calls came from fleet machines whose own part is INVALID.
     AgentInvalid = "agent-invalid",
     /// A clock of a fleet is not known precisely enough.
     Clock = "clock",

@@ -40,7 +40,7 @@ pub enum Axis {
     Loss,
     /// Seconds of the path's round trip.
     RoundTrip,
-    /// Bits a second that the path carries in each direction.
+    /// Bits per second that the path carries in each direction.
     LinkRate,
 }
 
@@ -124,7 +124,7 @@ pub struct Knee {
     /// Offered calls per second, or users; the lower end is 0 if the lowest level already fell
     /// short.
     pub at: Span,
-    /// The rule that found it, in words: `achieved/offered < 0.99 at two levels running`.
+    /// The rule that found it, as text: `achieved/offered < 0.99 at two levels running`.
     pub rule: String,
 }
 
@@ -144,9 +144,9 @@ pub enum CapacityEnd {
     /// Loads above it missed the objectives, loads below met them.
     #[default]
     Bracketed,
-    /// Every tested load met them: the interval has no upper end (infinite).
+    /// Every tested load met the objectives: the interval has no upper end (infinite).
     NeverMissed,
-    /// No tested load met them: `at` is 0, and `high` the lowest tested load.
+    /// No tested load met the objectives: `at` is 0, and `high` the lowest tested load.
     NeverMet,
     /// The client's own limit came first: `low` is the measured part, the upper end is infinite.
     ClientLimited,
@@ -176,7 +176,7 @@ impl CapacityEnd {
 pub enum OverloadShape {
     /// At least 95 % of the peak is kept.
     Flat,
-    /// Less, but at least half of it.
+    /// Less, but at least half.
     Sag,
     /// Less than half of the peak is kept.
     Collapse,

@@ -21,8 +21,8 @@ impl Doubt {
         Doubt::between(snapshot.response(), snapshot.without_lag()?)
     }
 
-    /// Returns the doubt between response times and the same calls' without lag; `None` without
-    /// calls.
+    /// Returns the doubt: the difference between response times and those of the same calls without
+    /// lag; `None` without calls.
     pub fn between(response: Hist, punctual: Hist) -> Option<Doubt> {
         (!punctual.is_empty()).then_some(Doubt { response, punctual })
     }

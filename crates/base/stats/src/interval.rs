@@ -1,4 +1,4 @@
-//! Intervals of estimates: how far a figure may be from the result of many more repeats.
+//! Intervals of estimates: how much a figure may differ from the result of many more repeats.
 //!
 //! All are two-sided at [`CONFIDENCE`]. Single calls of one run depend on each other; intervals
 //! across runs are computed from one figure per run, never from pooled calls.
@@ -116,7 +116,7 @@ pub fn median(values: &[f64]) -> Option<Estimate> {
 pub struct MedianRanks {
     pub lower: usize,
     pub upper: usize,
-    /// The probability that they do; at least [`CONFIDENCE`].
+    /// Probability that the ends contain the true value; at least [`CONFIDENCE`].
     pub coverage: f64,
 }
 

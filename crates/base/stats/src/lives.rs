@@ -133,8 +133,8 @@ impl Beats {
         row.1 = row.1.saturating_add(u32::try_from(good).unwrap_or(u32::MAX));
     }
 
-    /// Returns (done, succeeded) of each beat from the beginning of the window to the last beat
-    /// with a completion, at most [`BEATS_MAX`].
+    /// Returns (done, succeeded) for each beat from the start of the window to the last beat with a
+    /// completion, at most [`BEATS_MAX`].
     pub fn all(&self) -> Vec<(u32, u32)> {
         let before = std::iter::repeat_n((0, 0), self.first);
         before.chain(self.rows.iter().copied()).collect()

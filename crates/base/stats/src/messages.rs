@@ -19,7 +19,7 @@ pub struct MessageTally {
     pub gap: Hist,
     /// Time from a heartbeat's ping to its pong.
     pub ping: Hist,
-    /// Time without a byte of the server before its side ended a conversation.
+    /// Time without a byte from the server before its side ended a conversation.
     pub silence: Hist,
     /// Number of conversations by the way in which they ended.
     pub closes: BTreeMap<SocketClose, u64>,
@@ -167,7 +167,7 @@ impl MessageTally {
 /// Messages that one member of a room published for all others, due in the measured phase.
 #[derive(Clone, Debug, Default)]
 pub struct FanOutTally {
-    /// Published messages, and how many of them every receiver got.
+    /// Published messages, and how many of them reached every receiver.
     pub messages: u64,
     pub complete: u64,
     /// Expected receptions, and those that took place.

@@ -185,7 +185,7 @@ pub enum MarginAnswer {
     Undecided,
 }
 
-/// A margin, as far as the blocks decide it. Changes are as reported: shares or points.
+/// A margin, to the extent that the blocks decide it. Changes are as reported: shares or points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JudgedMargin {
     pub answer: MarginAnswer,

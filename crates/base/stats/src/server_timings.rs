@@ -1,9 +1,10 @@
-//! Times that a server reports of its own work, by name: a histogram each, for a bounded number of names.
+//! Times that a server reports about its own work, by name: a histogram each, for a bounded number
+//! of names.
 
 use crate::Hist;
 use units::Nanos;
 
-/// Maximum number of names with their own histogram; further ones share one.
+/// Maximum number of names with their own histogram; additional names share one.
 pub const TIMING_NAMES_MAX: usize = 32;
 
 /// Merging is associative and commutative in spite of the bound, because the kept names do not
@@ -82,8 +83,7 @@ impl ServerTimings {
         }
     }
 
-    /// Adds a row. If full, an empty row makes room, or else the last one if `name` sorts before
-    /// it.
+    /// Adds a row. If full, replaces an empty row or, if `name` sorts before it, the last row.
     fn new_row(&mut self, row: usize, name: &str) -> &mut Hist {
         let mut hist = Hist::new();
         let mut row = row;

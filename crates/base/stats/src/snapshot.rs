@@ -122,7 +122,7 @@ pub struct Connections {
     pub attempted: u64,
     pub established: u64,
     pub closed: u64,
-    /// Sum of set-up times (connect and TLS) of the established ones, for WebMark's S.
+    /// Sum of set-up times (connect and TLS) of established connections, for WebMark's S.
     pub setup_sum: Nanos,
     /// Connections judged for conformity, and those above the threshold.
     pub judged: u64,

@@ -12,7 +12,7 @@ const PER_DECADE: f64 = 8.0;
 const LOWEST: f64 = 1_000.0;
 
 /// Calls by class of response time. Class `i` holds times above 10^(i/8) µs and at or below
-/// 10^((i+1)/8) µs; the first also shorter, the last longer ones.
+/// 10^((i+1)/8) µs; the first also holds shorter times, the last longer ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     counts: [u32; SPREAD_CLASSES],
@@ -52,7 +52,7 @@ impl Spread {
         other.iter().for_each(|(class, count)| self.add(class, count));
     }
 
-    /// Returns the non-empty classes, in rising order, each with its count.
+    /// Returns the non-empty classes, in ascending order, each with its count.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(class, count)| (class, u64::from(*count)))
@@ -72,7 +72,8 @@ impl Spread {
     /// Returns the class of a time.
     pub fn class(time: Nanos) -> usize {
         let place = (time.0.max(1) as f64 / LOWEST).log10() * PER_DECADE;
-        // a power of ten belongs to the class that it ends, however its logarithm is rounded
+        // a power of ten belongs to the class that ends with it, regardless of how its logarithm is
+        // rounded
         ((place - 1e-9).ceil() as usize).clamp(1, SPREAD_CLASSES) - 1
     }
 

@@ -67,7 +67,7 @@ pub struct TokenUsage {
 pub struct TokenTally {
     /// Tokens of the responses; for a stream that does not report them, its events with content.
     pub output: u64,
-    /// Tokens of the requests, as far as reported.
+    /// Tokens of the requests, if reported.
     pub input: u64,
     /// Streams that report their tokens.
     pub reporting: u64,

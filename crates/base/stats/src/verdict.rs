@@ -110,7 +110,7 @@ pub struct Evidence<'a> {
     pub steal_share: Option<f64>,
     /// Names the core that the target shares with us: "the server (pid 7) may run on our core 1".
     pub shared_cores: Option<String>,
-    /// Attempts that found no local port or no descriptor and failed no call, such as a pool that
+    /// Attempts without a free local port or descriptor that made no call fail, such as a pool that
     /// could not grow; failed calls are counted from the measurement.
     pub ports_out: u64,
     pub descriptors_out: u64,
@@ -122,7 +122,7 @@ pub struct Evidence<'a> {
     pub quantiles: &'a [f64],
     /// The names of the simultaneous loads.
     pub scenarios: Vec<String>,
-    /// Users or sessions that found no row of a feeder, without a rule for it in the plan.
+    /// Users or sessions for which a feeder had no row left, if the plan has no rule for that.
     pub without_row: u64,
     /// Requirements on the run.
     pub objectives: &'a [Objective],

@@ -92,7 +92,7 @@ impl CallbackState {
         self.streams.get(place).is_some_and(|stream| stream.id == id)
     }
 
-    /// Finds a stream. If the last match is another stream, the wanted one is the next, or the
+    /// Finds a stream. If the last match is another stream, the right one is the next, or the
     /// oldest if responses arrive in order.
     #[inline(never)]
     fn search(&self, id: i32) -> Option<usize> {
@@ -108,7 +108,7 @@ impl CallbackState {
         Some(place)
     }
 
-    /// Takes a stream off.
+    /// Removes a stream.
     #[inline]
     pub(crate) fn remove(&mut self, place: usize) -> Option<OutstandingStream> {
         // usually the oldest, so that nothing is moved

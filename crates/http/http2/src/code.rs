@@ -5,8 +5,8 @@ pub(crate) const REFUSED_STREAM: u32 = 7;
 pub(crate) const PROTOCOL_ERROR: u32 = 1;
 pub(crate) const CANCEL: u32 = 8;
 
-/// Returns the section of RFC 9113 that a peer violated, found by the error code sent to it and the
-/// library's reason.
+/// Returns the section of RFC 9113 that a peer violated, derived from the error code sent to it and
+/// the library's reason.
 pub fn section(code: u32, reason: &str) -> &'static str {
     match code {
         // a window that SETTINGS make too large, or that WINDOW_UPDATE does

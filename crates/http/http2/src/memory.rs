@@ -11,7 +11,7 @@ use std::ptr::{self, NonNull};
 /// Sizes of small blocks are multiples of this.
 const STEP: usize = 32;
 
-/// Number of such sizes; larger blocks come from the system.
+/// Number of block sizes; larger blocks come from the system.
 const SIZES: usize = 16;
 
 /// Size of the header before each block, which contains the block's size. The library never needs a
@@ -110,7 +110,7 @@ impl Memory {
     /// `block` was returned by `take` of the same memory; if another block is returned, it must not
     /// be used afterwards.
     unsafe fn resize(&mut self, block: NonNull<u8>, size: usize) -> *mut u8 {
-        // SAFETY: the caller's; both blocks hold what is copied
+        // SAFETY: the caller's; both blocks hold the copied bytes
         unsafe {
             let had = size_of_block(block) - HEADER;
             if size <= had && had <= STEP * SIZES {
@@ -150,7 +150,8 @@ impl Drop for Memory {
 }
 
 /// # Safety
-/// `user` is the [`Memory`] that the library was given, and lives; the library has nothing else of it.
+/// `user` is the [`Memory`] that was passed to the library, and is alive; the library has no other
+/// reference to it.
 unsafe fn memory<'a>(user: *mut c_void) -> &'a mut Memory {
     // SAFETY: the caller's: the library calls one of these functions at a time
     unsafe { &mut *user.cast::<Memory>() }

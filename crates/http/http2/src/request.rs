@@ -192,7 +192,7 @@ impl Request {
     }
 }
 
-/// A request's fields as they are gathered.
+/// Fields of a request, while they are gathered.
 struct GatheredFields {
     text: Vec<u8>,
     fields: Vec<(Range<usize>, Range<usize>)>,

@@ -42,7 +42,7 @@ pub struct Session {
     open: bool,
     /// True if nothing has been received yet.
     fresh: bool,
-    /// HEADERS and DATA frames of the peer so far.
+    /// HEADERS and DATA frames from the peer so far.
     answers: u64,
     /// A request had a body: the library may want to write although its queues are empty.
     uploads: bool,
@@ -230,8 +230,8 @@ impl Session {
     }
 
     /// Opens a stream; it becomes the last outstanding one. `cookie`: the value of a Cookie field
-    /// in addition to those of the request. Its bytes are appended to `out`, as far as the peer's
-    /// windows permit; the rest follows with [`Session::drain`].
+    /// in addition to those of the request. Its bytes are appended to `out`, within the peer's
+    /// windows; the rest follows with [`Session::drain`].
     pub fn send_request(&mut self, request: &Request, cookie: Option<&str>, out: &mut Vec<u8>) {
         let id = self.submit(request, cookie);
         self.state_mut().asking = true;
@@ -302,8 +302,8 @@ impl Session {
         id
     }
 
-    /// Releases the next message of a paced request; its bytes are appended to `out`, as far as the
-    /// peer's windows permit. `None` if all are released, or the stream has ended.
+    /// Releases the next message of a paced request; its bytes are appended to `out`, within the
+    /// peer's windows. `None` if all are released, or the stream has ended.
     pub fn release(&mut self, place: usize, out: &mut Vec<u8>) -> Option<ReleasedMessage> {
         let stream = self.state_mut().streams.get_mut(place)?;
         let (id, released) = (stream.id, stream.release()?);
@@ -349,8 +349,8 @@ impl Session {
     }
 
     /// Adds to the body of a request that was [kept open](Request::keep_open), and ends it if
-    /// `ends`. The bytes are appended to `out`, as far as the peer's windows permit. Returns false
-    /// without a change if too many bytes wait.
+    /// `ends`. The bytes are appended to `out`, within the peer's windows. Returns false without a
+    /// change if too many bytes wait.
     pub fn extend(&mut self, place: usize, bytes: &[u8], ends: bool, out: &mut Vec<u8>) -> bool {
         let Some(stream) = self.state_mut().streams.get_mut(place) else { return true };
         if stream.body_left().len() + bytes.len() > BODY_QUEUE_MAX {
@@ -624,7 +624,7 @@ impl Session {
     }
 
     fn reset(&mut self, id: i32, code: u32) {
-        // SAFETY: a live session; an id that it does not know is an error that changes nothing
+        // SAFETY: a live session; an unknown id is an error without effect
         unsafe {
             let none = ng::NGHTTP2_FLAG_NONE as u8;
             ng::nghttp2_submit_rst_stream(self.raw.as_ptr(), none, id, code);
@@ -648,7 +648,7 @@ impl Session {
         self.state().unanswered_pings
     }
 
-    /// Returns the number of HEADERS and DATA frames of the peer so far.
+    /// Returns the number of HEADERS and DATA frames from the peer so far.
     pub fn answers(&self) -> u64 {
         self.answers
     }
@@ -740,8 +740,8 @@ fn is_continued(frame: &[u8]) -> bool {
         && u32::from(flags) & ng::NGHTTP2_FLAG_END_HEADERS == 0
 }
 
-/// Returns the peer's fault: the code and reason with which our side closed the connection, and the
-/// library's previous remark.
+/// Returns the peer's violation: the code and reason with which our side closed the connection, and
+/// the library's previous remark.
 #[cold]
 fn describe_violation(code: u32, reason: &str, remark: Option<&str>) -> String {
     let reason = match (reason, remark, code) {

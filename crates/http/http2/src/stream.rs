@@ -153,7 +153,7 @@ impl OutstandingStream {
         self.unsent.as_ref().is_some_and(|unsent| unsent.text.is_some() && !unsent.begun)
     }
 
-    /// Returns the unsent part of the request's body, as far as it is released.
+    /// Returns the unsent part of the request's body, up to the released length.
     pub(crate) fn body_left(&self) -> &[u8] {
         let Some(unsent) = &self.unsent else { return &[] };
         if let Some(tunnel) = &unsent.tunnel {

@@ -7,7 +7,7 @@ use sample::EarlyFacts;
 pub(crate) struct Early {
     /// All bytes written by the worker, until the server has accepted or rejected early data.
     written: Vec<u8>,
-    /// Number of requests in it.
+    /// Number of requests in the window.
     requests: u64,
     read: Option<bool>,
 }
@@ -18,7 +18,7 @@ impl Early {
         self.written.extend_from_slice(pieces);
     }
 
-    /// Counts a request that was opened in it.
+    /// Counts a request that was opened in the window.
     pub(crate) fn count_request(&mut self) {
         self.requests += 1;
     }

@@ -408,7 +408,7 @@ impl Hand {
         }
     }
 
-    /// Sends data of a stream as soon as the server's window has room for all of it: data longer
+    /// Sends a stream's data as soon as the server's window has room for all of it: data longer
     /// than a window is never sent, nor is the data after it.
     fn put(&mut self, stream: u64, bytes: Vec<u8>, last: bool) {
         if !self.waiting.is_empty() || !self.limits.fits(stream, bytes.len(), &self.sent_offsets) {

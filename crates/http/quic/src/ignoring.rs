@@ -1,6 +1,6 @@
 //! The server's side of a handshake that ignores some client input: bugs planted in a server, to
-//! show that they are found. A packet that starts with such a frame becomes PING and PADDING for
-//! the library.
+//! show that they are found. For the library, a packet that starts with such a frame is replaced by
+//! PING and PADDING.
 
 use crate::bare::number;
 use bytes::BytesMut;

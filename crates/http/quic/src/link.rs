@@ -599,7 +599,7 @@ impl QuicLink {
         }
     }
 
-    /// Sends the output of the library, as far as the socket accepts it.
+    /// Sends the output of the library, until the socket accepts no more.
     pub(crate) fn send<I: Io>(&mut self, io: &mut I, slot: Slot, now: Instant, out: &mut Vec<u8>) {
         self.owes = 0;
         loop {

@@ -95,8 +95,8 @@ impl Loss {
         }
     }
 
-    /// Returns the violation by the peer, of those reported like frames, for which the library
-    /// closed the connection itself.
+    /// Returns the peer's violation, if it is reported like frames, for which the library closed
+    /// the connection itself.
     pub(crate) fn fault_of(reason: &ConnectionError) -> Option<u64> {
         let ConnectionError::TransportError(error) = reason else { return None };
         let limits = [
@@ -131,7 +131,7 @@ fn rejects_certificate(code: u64, reason: &str) -> bool {
         || CRYPTO.contains(&code) && reason.starts_with("invalid peer certificate")
 }
 
-/// Returns the text of a TLS alert of the server, which is the same as over TCP.
+/// Returns the text of a TLS alert from the server, which is the same as over TCP.
 fn alert(code: u64) -> String {
     rustls::Error::AlertReceived(AlertDescription::from(code as u8)).to_string()
 }

@@ -21,7 +21,7 @@ pub(crate) struct Migration {
     due: Nanos,
     /// Requests since the last change.
     requests: u32,
-    /// Time of the change without a PATH_CHALLENGE of the server, and the number of challenges
+    /// Time of the change without a PATH_CHALLENGE from the server, and the number of challenges
     /// before it.
     pending: Option<(Nanos, u64)>,
     /// Open requests, by their streams, and those of them that were open during a change.
@@ -85,7 +85,7 @@ impl Migration {
         due && self.pending.is_none()
     }
 
-    /// Records that the local port was changed at `now`, after `asked` challenges of the server.
+    /// Records that the local port was changed at `now`, after `asked` challenges from the server.
     pub(crate) fn note_change(&mut self, asked: u64, now: Nanos) {
         self.pending = Some((now, asked));
         self.requests = 0;
@@ -95,7 +95,7 @@ impl Migration {
         self.moved.extend(&self.open);
     }
 
-    /// Records that `asked` challenges of the server have arrived so far.
+    /// Records that `asked` challenges from the server have arrived so far.
     pub(crate) fn process(&mut self, asked: u64, now: Nanos) {
         if let Some((at, before)) = self.pending
             && asked > before

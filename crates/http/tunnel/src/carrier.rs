@@ -32,7 +32,7 @@ pub(crate) struct GoneTunnel {
     pub(crate) by_peer: bool,
 }
 
-/// The protocols in words.
+/// Names of the protocols, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CarrierName {
     pub(crate) http: &'static str,

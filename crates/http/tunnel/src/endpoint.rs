@@ -20,7 +20,7 @@ pub(crate) enum TunnelStage {
     Direct,
 }
 
-/// End of what the server sends.
+/// The server sends nothing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TunnelEnd {
     Orderly,

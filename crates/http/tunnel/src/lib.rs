@@ -1,9 +1,9 @@
 //! WebSockets as streams of connections of HTTP/2 (RFC 8441) or HTTP/3 (RFC 9220) between a worker
 //! and the network: an [`Io`] over another one. To the worker each WebSocket is a separate
-//! connection that begins with an upgrade of HTTP/1.1. Below, up to a given number of them share
-//! one connection, a `Trunk`. An upgrade is sent as an extended CONNECT, as a gateway does. The
-//! response is returned as that of an upgrade, and the bytes after it pass unchanged. Layer 3: it
-//! opens no socket and reads no clock.
+//! connection that begins with an upgrade of HTTP/1.1. Below it, up to a given number of tunnels
+//! share one connection, a `Trunk`. An upgrade is sent as an extended CONNECT, as a gateway does.
+//! The response is returned as that of an upgrade, and the bytes after it pass unchanged. Layer 3:
+//! it opens no socket and reads no clock.
 //!
 //! A tunnel to a peer of QUIC uses HTTP/3, over the streams that the [`Io`] below carries; any
 //! other uses HTTP/2, with TLS if the peer has a name for it.
@@ -110,7 +110,7 @@ impl<I: Io> Tunnels<I> {
     }
 
     /// Returns the connection whose facts are reported with a tunnel: its own (`true`), or the
-    /// shared one (`false`) if the tunnel is the last on it.
+    /// shared one (`false`) if the tunnel is the last on its connection.
     fn connection_of(&mut self, slot: Slot) -> Option<(Slot, bool)> {
         let tunnel = self.tunnels.get(slot as usize)?;
         let is_direct = tunnel.stage == TunnelStage::Direct;
@@ -353,7 +353,7 @@ impl<I: Io> Tunnels<I> {
         self.report(slot, true, false);
     }
 
-    /// Sends the output of a trunk, as far as the connection accepts it.
+    /// Sends the output of a trunk, until the connection accepts no more.
     fn flush(&mut self, index: Slot) {
         let Tunnels { io, trunks, .. } = self;
         let Some(trunk) = trunks.get_mut(index as usize).and_then(Option::as_mut) else { return };
@@ -442,7 +442,7 @@ impl<I: Io> Tunnels<I> {
         self.admit(index);
         let unusable = |trunk: &mut Trunk| !trunk.is_settled() && trunk.waiting.is_empty();
         if self.trunk(index).is_some_and(unusable) {
-            // all of its tunnels gave up; further ones must not wait on the same connection
+            // all of its tunnels gave up; new tunnels must not wait on the same connection
             self.trunks[index as usize] = None;
             self.free.push(index);
             self.io.close(index, how);

@@ -16,7 +16,7 @@ pub const INVALID_PAYLOAD: u16 = 1007;
 pub const TOO_BIG: u16 = 1009;
 /// The server had an unexpected condition.
 pub const INTERNAL_ERROR: u16 = 1011;
-/// The server cannot take the connection now.
+/// The server cannot accept the connection now.
 pub const TRY_AGAIN_LATER: u16 = 1013;
 
 /// Returns whether the code may be in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999.

@@ -19,7 +19,7 @@ pub struct DeflateOffer {
     pub server_no_context_takeover: bool,
     pub client_no_context_takeover: bool,
     pub server_max_window_bits: Option<u8>,
-    /// The outer `Some` without the inner: the client understands the parameter.
+    /// `Some(None)`: the client understands the parameter, without a value.
     pub client_max_window_bits: Option<Option<u8>>,
 }
 

@@ -163,7 +163,7 @@ impl HeaderReader {
         self.filled > 0
     }
 
-    /// Returns the number of bytes of the header, as far as they are known.
+    /// Returns the number of bytes of the header, as known so far.
     fn header_len(&self) -> usize {
         if self.filled < 2 {
             return 2;

@@ -242,8 +242,8 @@ fn check_request(request: &httparse::Request<'_, '_>) -> Result<ServerRequest, S
 }
 
 impl ServerRequest {
-    /// Renders the 101 response. `subprotocol` must be one of those offered; `compress`: the
-    /// offered compression is accepted.
+    /// Renders the 101 response. `subprotocol` must be one of the offered subprotocols; `compress`:
+    /// the offered compression is accepted.
     pub fn response(&self, subprotocol: Option<&str>, compress: bool) -> Vec<u8> {
         let mut text = format!(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\

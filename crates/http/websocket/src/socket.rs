@@ -75,7 +75,7 @@ pub enum SocketEvent {
     Ping,
     /// A pong, solicited or unsolicited; its payload is kept.
     Pong,
-    /// Close frame of the peer. Its code is `None` if the frame is empty.
+    /// Close frame from the peer. Its code is `None` if the frame is empty.
     Close { code: Option<u16> },
 }
 
@@ -377,7 +377,7 @@ impl WebSocket {
         Some(Ok(Received { consumed: at + length, event }))
     }
 
-    /// Takes a piece of a frame's payload.
+    /// Processes a piece of a frame's payload.
     fn add(&mut self, frame: &Open, piece: &[u8]) -> Result<(), Violation> {
         let Header { opcode, mask, .. } = frame.header;
         if opcode.is_control() {

@@ -20,11 +20,11 @@ pub(crate) struct Call {
     /// Number of connections that the call has been put on; limits how often a call stranded by a
     /// close is moved.
     pub(crate) tries: u16,
-    /// At most 100 (`FOLLOW_MAX` of plans).
-    pub(crate) redirects: u8,
     /// Redirects followed; at most 100 (`FOLLOW_MAX` of plans).
-    pub(crate) logins: u8,
+    pub(crate) redirects: u8,
     /// Number of times the call was resent to log in.
+    pub(crate) logins: u8,
+    /// Outstanding responses, if a script sends several requests as one call.
     pub(crate) responses_due: u16,
     /// The server answered 425 (Too Early): the call may be resent only after a handshake (RFC 8470
     /// section 5.2).
@@ -169,7 +169,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Returns the end of a call with a complete response; `class`: fault found in it.
+    /// Returns the end of a call with a complete response; `class`: failure found in the response.
     #[inline]
     pub(crate) fn answered(facts: &ResponseFacts, class: Option<FailureClass>) -> End {
         let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };

@@ -83,7 +83,7 @@ pub(crate) struct Conn {
     /// few bytes per slot.
     idle_from: u32,
     state: ConnState,
-    /// Reason why no request can be sent any more; for the record.
+    /// Reason why no more requests can be sent, for the record.
     broken: Option<FailureClass>,
     /// Reason why a write failed. Data that the server sent before the failure is still read.
     unwritable: Option<FailureClass>,
@@ -119,7 +119,7 @@ pub(crate) struct Work {
 pub(crate) struct Employed<'a> {
     /// Working state that receives the call.
     pub(crate) work: &'a mut Work,
-    /// Number of calls put on the connection so far, including this one.
+    /// Number of calls assigned to the connection so far, including this one.
     pub(crate) assigned: u32,
     open: bool,
     armed: Nanos,
@@ -282,7 +282,7 @@ impl Conn {
         (work.connected, work.progress, work.busy_since) = (now, self.opened, self.opened);
     }
 
-    /// Puts one more call on the connection. An idle connection continues with the state that
+    /// Assigns one more call to the connection. An idle connection continues with the state that
     /// `take` returns.
     #[inline(always)]
     pub(crate) fn assign_call(&mut self, take: impl FnOnce() -> Box<Work>) -> Employed<'_> {
@@ -363,7 +363,7 @@ impl Conn {
         self.assigned >= calls_max
     }
 
-    /// Returns whether one more call may be put on the connection.
+    /// Returns whether one more call may be assigned to the connection.
     #[inline]
     pub(crate) fn takes(&self, depth: u32, calls_max: u32) -> bool {
         let fits = |work: &Work| (work.calls.len() as u32) < work.speaker.capacity(depth);
@@ -424,7 +424,7 @@ impl Conn {
         self.work.as_ref().is_some_and(|work| work.transport.has_output())
     }
 
-    /// Writes pending data as far as the socket accepts it. Returns true if these were the first
+    /// Writes pending data until the socket accepts no more. Returns true if these were the first
     /// bytes of the connection, so that the transport is established.
     ///
     /// # Errors
@@ -589,7 +589,7 @@ impl Conn {
             && self.assigned < calls_max
     }
 
-    /// Takes the protocol's own counts.
+    /// Returns the protocol's own counts and resets them.
     #[inline]
     pub(crate) fn take_protocol_facts(&mut self) -> Option<ProtocolFacts> {
         self.work.as_mut().filter(|work| !work.speaker.forgets())?.speaker.take_facts()

@@ -39,7 +39,7 @@ pub struct CrawlPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub url: Url,
-    /// Status, such as `404`, or the reason why there was no response.
+    /// Status, such as `404`, or why there was no response.
     pub why: String,
     /// Page that links to it; `None` for the start.
     pub found_on: Option<Url>,

@@ -158,8 +158,8 @@ impl Edges {
     }
 }
 
-/// Returns the end of the measured phase; sessions that began in it may continue for one timeout
-/// (law 4).
+/// Returns the end of the measured phase; sessions that began before it may continue for one
+/// timeout (law 4).
 fn last_due(setup: &Setup) -> Nanos {
     let more = if setup.is_open() { setup.plan.timeouts.call } else { Nanos::ZERO };
     setup.measure_until() + more

@@ -183,7 +183,7 @@ struct Line {
     /// Protocol state with the proxy, if one is used.
     proxy: Option<Voice>,
     session: Option<Box<dyn TlsSession>>,
-    /// Output for the transport; `out_at` bytes of it have been written.
+    /// Output for the transport; `out_at` bytes of `out` have been written.
     out: Vec<u8>,
     out_at: usize,
     plain: Vec<u8>,

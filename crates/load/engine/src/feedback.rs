@@ -95,7 +95,7 @@ pub(crate) enum Next {
 pub(crate) enum DroppedPart {
     /// The call has no session.
     Nothing,
-    /// The call is the first of its session: no call of it was made.
+    /// The call is the first of its session: none of its calls was made.
     All,
     Rest,
 }
@@ -130,7 +130,7 @@ impl Feedback {
         }
     }
 
-    /// Lets `script` make the requests from now on.
+    /// Makes `script` the source of requests from now on.
     pub(crate) fn use_script(&mut self, script: Box<dyn Script>) {
         let mut scripted = Box::new(Scripted::new(script));
         if scripted.makes_pauses() && matches!(self.source, Source::Closed { .. }) {
@@ -140,7 +140,7 @@ impl Feedback {
         self.attended = true;
     }
 
-    /// Lets a guide lead the users from now on.
+    /// Makes a guide decide the users' steps from now on.
     pub(crate) fn set_guide(&mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) {
         let guided = Guided::new(guide, directory, &mut self.people, self.setup.start);
         self.guided = Some(Box::new(guided));
@@ -701,7 +701,7 @@ impl Feedback {
     }
 
     /// Records that the user has no connection, or that its connection accepts no further calls.
-    /// The session may end with it.
+    /// This may end the session.
     pub(crate) fn end_with_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {
             self.source.connection_over(person);
@@ -717,7 +717,7 @@ impl Feedback {
         }
     }
 
-    /// Returns the latest login challenge of the server to this user, or to all calls without a
+    /// Returns the latest login challenge from the server to this user, or to all calls without a
     /// user.
     pub(crate) fn login_of(&mut self, user: u32) -> &mut KnownChallenge {
         match self.people.users.get_mut(user as usize) {
@@ -810,7 +810,7 @@ impl Feedback {
             && matches!(self.source, Source::Closed { .. })
     }
 
-    /// Returns the fault of a response by the guide; `planned`: by the plan.
+    /// Returns the failure of a response as judged by the guide; `planned`: as judged by the plan.
     pub(crate) fn judge_by_guide(
         &mut self,
         user: u32,

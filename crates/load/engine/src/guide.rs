@@ -28,8 +28,8 @@ pub(crate) struct AnsweredCall {
     pub(crate) now: Nanos,
 }
 
-/// Maximum number of endpoints that a worker discovers beyond those of the plan; calls to further
-/// ones fail.
+/// Maximum number of endpoints that a worker discovers beyond those of the plan; calls to any more
+/// fail.
 const MET_MAX: usize = 1_000;
 
 /// A worker's guide, and the next actions of its users.
@@ -186,7 +186,7 @@ impl Guided {
         }
     }
 
-    /// Returns the fault of the kept response; `planned`: by the plan.
+    /// Returns the failure of the kept response; `planned`: as judged by the plan.
     pub(crate) fn judge(
         &mut self,
         user: u64,

@@ -79,7 +79,7 @@ impl BodyTest {
         matches!(self.rule, Some(BodyRule::Regex(_) | BodyRule::Contains(_)))
     }
 
-    /// Returns the fault of a body of `bytes` bytes that was not examined.
+    /// Returns the failure of a body of `bytes` bytes that was not examined.
     pub(crate) fn judge_length(&self, bytes: u64) -> Option<FailureClass> {
         let wrong = self.length.is_some_and(|wanted| wanted != bytes);
         wrong.then_some(FailureClass::Length)
@@ -87,7 +87,7 @@ impl BodyTest {
 }
 
 /// Number of encoded bytes decoded at a time. Decoding expands up to 1,032 times (deflate), so a
-/// connection needs about 1 MiB for it, whatever the server sends.
+/// connection needs about 1 MiB for it, regardless of what the server sends.
 const PIECE_LEN: usize = 1 << 10;
 
 /// Counts the events of a body.
@@ -99,7 +99,7 @@ pub(crate) enum StreamReader {
         reader: BodyReader,
         /// The response names the encoding of its compressed messages.
         has_encoding: bool,
-        /// Matches answers with messages, if a field tells which.
+        /// Matches answers to messages by a field, if one is configured.
         answers: Option<Box<AnswerReader>>,
     },
 }
@@ -137,7 +137,7 @@ impl StreamReader {
         }
     }
 
-    /// Returns the fault of a complete body.
+    /// Returns the failure of a complete body.
     fn fault(&self) -> Option<FailureClass> {
         match self {
             StreamReader::Events(_) => None,

@@ -82,13 +82,13 @@ impl Intake {
         self.inspect.take_answers()
     }
 
-    /// Keeps a piece of the response, as far as there is room.
+    /// Keeps a piece of the response, up to the available space.
     pub(crate) fn keep(&mut self, piece: &[u8]) {
         let room = RESPONSE_KEPT_MAX - self.kept.len();
         self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
-    /// Keeps a piece of a response that may be a sample, as far as there is room.
+    /// Keeps a piece of a response that may be a sample, up to the available space.
     pub(crate) fn sample(&mut self, piece: &[u8]) {
         let room = SAMPLE_BYTES_MAX.saturating_sub(self.sample.len());
         self.sample.extend_from_slice(&piece[..piece.len().min(room)]);

@@ -83,7 +83,7 @@ pub(crate) struct Journal {
     ends: Ends,
     /// Number of further responses whose start is kept.
     responses_left: u64,
-    /// Samples of failed responses so far, without their bytes: they limit further ones.
+    /// Samples of failed responses so far, without their bytes: they limit new ones.
     sampled: FailedResponses,
     /// Failed response whose bytes are still arriving.
     sampling: Option<Sampling>,
@@ -240,8 +240,8 @@ impl Journal {
         !self.in_warm_up(call.intended) && end.class.is_some_and(has_room)
     }
 
-    /// Begins a sample of a failed response. `begun`: its start, as far as it is known;
-    /// [`Journal::end_sample`] adds the rest.
+    /// Begins a sample of a failed response. `begun`: its start, if known; [`Journal::end_sample`]
+    /// adds the rest.
     #[cold]
     pub(crate) fn begin_sample(&mut self, call: &Call, end: &End, begun: SampleStart, now: Nanos) {
         let Some(class) = end.class else { return };
@@ -253,7 +253,7 @@ impl Journal {
         self.sampling = Some(Sampling { class, status, sample, secrets });
     }
 
-    /// Returns whether a sample has begun whose bytes may be incomplete.
+    /// Returns whether a sample was started whose bytes may be incomplete.
     #[inline]
     pub(crate) fn is_sampling(&self) -> bool {
         self.sampling.is_some()
@@ -458,7 +458,8 @@ impl Journal {
         }
     }
 
-    /// Returns the increment of a count for a session due then: 0 in the warm-up, otherwise 1.
+    /// Returns the increment of a count for a session due at that instant: 0 in the warm-up,
+    /// otherwise 1.
     fn if_measured(&self, intended: Nanos) -> u64 {
         u64::from(!self.in_warm_up(intended))
     }

@@ -3,7 +3,7 @@
 use protocol::grpc::varint;
 
 /// Returns a number that is equal for equal values of a field. `path`: the field numbers of the
-/// enclosing messages, then that of the field. An absent field counts as 0, the default of proto3.
+/// enclosing messages, then that of the field. A missing field counts as 0, the default of proto3.
 /// Returns `None` if the bytes are not a valid message.
 pub(crate) fn field_key(message: &[u8], path: &[u32]) -> Option<u64> {
     let (number, inner) = path.split_first()?;

@@ -1,5 +1,5 @@
 //! Messages of streams on an absolute schedule: message k of a call is due k intervals after the
-//! call, whatever the server does.
+//! call, regardless of what the server does.
 
 use conduit::Slot;
 use std::cmp::Reverse;
@@ -43,7 +43,7 @@ impl Pacer {
         self.due.push(Reverse(message));
     }
 
-    /// Records that the message was sent, if the call has further ones.
+    /// Records that the message was sent, if the call has more messages.
     pub(crate) fn again(&mut self, message: PacedMessage) {
         let number = message.number + 1;
         let due = due_instant(message.intended, self.rate, number);

@@ -34,7 +34,7 @@ pub(crate) struct Pool {
     endpoints: Vec<EndpointState>,
     /// Calls in the endpoints' queues.
     queued: u64,
-    /// Calls removed from their connections, to be put on others.
+    /// Calls removed from their connections, to be assigned to others.
     stranded: Vec<Call>,
     /// Connections with bytes to write out.
     dirty: Vec<Slot>,
@@ -71,8 +71,8 @@ struct PoolSlot {
 /// The size of a plain HTTP/1 connection between its calls (docs/design/own-stack.md).
 const _: () = assert!(size_of::<PoolSlot>() <= 88);
 
-/// Maximum number of spare boxes: boxes from a moment in which all connections had calls would take
-/// more memory than all idle connections.
+/// Maximum number of spare boxes: boxes left over from a time when all connections had calls would
+/// use more memory than all idle connections.
 const SPARE_MAX: usize = 1_024;
 
 /// Number of outstanding calls per connection for which memory is reserved; further calls allocate
@@ -439,7 +439,7 @@ impl Pool {
 
 /// Calls that wait for a connection.
 impl Pool {
-    /// Puts a call into the queue; returns it if the queue is full.
+    /// Adds a call to the queue; returns it if the queue is full.
     pub(crate) fn enqueue(&mut self, call: Call, endpoint: u32) -> Option<Call> {
         if self.queued >= self.limits.queue {
             return Some(call);

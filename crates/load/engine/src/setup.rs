@@ -179,8 +179,8 @@ pub struct Logging {
     /// [`RESPONSE_KEPT_MAX`](crate::RESPONSE_KEPT_MAX) bytes. Over HTTP/2 only the head is kept, in
     /// HTTP/1 form, with the stream's id in place of the reason.
     pub responses: u64,
-    /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
-    /// response, or of a truncated one, is kept with its call.
+    /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of a response
+    /// without a head, or of a truncated response, is kept with its call.
     pub lenient: Leniency,
 }
 

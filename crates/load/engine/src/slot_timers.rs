@@ -21,7 +21,7 @@ impl SlotTimers {
         self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
     }
 
-    /// Takes the next timer that is due. Returns its slot and generation.
+    /// Returns the next due timer and removes it. Returns its slot and generation.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Slot, u32)> {
         if self.next() > now {
             return None;

@@ -248,7 +248,8 @@ impl OpenSource {
         OpenSource { arrivals, next, stopped: false, session }
     }
 
-    /// Takes over a part of the load from another worker; chained sessions have no such part.
+    /// Takes over a part of the load from another worker; this is not possible with chained
+    /// sessions.
     pub(crate) fn take_over(&mut self, setup: &Setup, more: &LateShare) {
         let (ArrivalProcess::Scheduled(strands, _), Load::Open { arrivals, .. }) =
             (&mut self.arrivals, &setup.plan.load)

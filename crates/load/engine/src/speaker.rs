@@ -122,7 +122,8 @@ pub(crate) enum Event {
     Connection,
     /// Part of a response. `body`: the content within the input; `done`: the response ends here.
     Response { call: usize, body: Range<usize>, done: bool },
-    /// The peer has not processed the call and will not do so: it may be put on another connection.
+    /// The peer has not processed the call and will not do so: it may be assigned to another
+    /// connection.
     Refused { call: usize },
     /// The peer abandons this call; the connection continues.
     Failed { call: usize, class: FailureClass },
@@ -176,7 +177,7 @@ impl Speaker {
     }
 
     /// Returns the maximum number of outstanding calls, if the plan permits `depth`. It may change
-    /// with announcements of the peer; zero: no further call.
+    /// with announcements from the peer; zero: no further call.
     #[inline]
     pub(crate) fn capacity(&self, depth: u32) -> u32 {
         each!(self, protocol => protocol.capacity(depth))

@@ -403,9 +403,9 @@ fn shown(head: &[u8]) -> Option<ShownAd> {
 }
 
 impl SpecwebLoad {
-    /// Returns the fault of a response: its file has another length or content, or another
-    /// advertisement was chosen. In the warm-up every byte is compared; in the measured phase, the
-    /// first and the last line of the file, and its length.
+    /// Returns what is wrong with a response: another length or content of the file, or another
+    /// advertisement. In the warm-up every byte is compared; in the measured phase, the first and
+    /// the last line of the file, and its length.
     fn wrong(
         &self,
         asked: &RequestedOperation,

@@ -50,7 +50,7 @@ impl Transport {
         if self.direct { &mut self.out } else { &mut self.held }
     }
 
-    /// Sends bytes as they are, before TLS begins.
+    /// Sends bytes unencrypted, before TLS begins.
     pub(crate) fn send_bare(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
@@ -78,7 +78,7 @@ impl Transport {
     }
 
     /// Returns the number of unsent bytes of the protocol; reported once, because the connection
-    /// ends. Once the socket has accepted any TLS data, the accepted part is unknown: all of it
+    /// ends. Once the socket has accepted any TLS data, the accepted part is unknown: everything
     /// counts as sent.
     pub(crate) fn take_unsent(&mut self) -> u64 {
         if self.direct {

@@ -68,7 +68,7 @@ pub struct Worker {
     edges: Edges,
     feedback: Feedback,
     journal: Journal,
-    /// Bodies are examined, by the plan's expectations or by a script.
+    /// Bodies are examined, because of the plan's expectations or by a script.
     looks: bool,
     /// True if each request needs its own proof.
     proves: bool,
@@ -89,7 +89,7 @@ pub struct Worker {
     fan_out: Option<Box<FanOut>>,
     /// Calls are messages without answers: each ends once its message is sent.
     unanswered: bool,
-    /// Connections with such messages, once per message.
+    /// Connections with messages that are sent alone, once per message.
     sent_alone: Vec<Slot>,
     /// Intakes of ended calls, for reuse.
     #[expect(
@@ -132,7 +132,8 @@ impl Worker {
         }
     }
 
-    /// Lets `script` make the worker's requests, which are sent to the plan's first target.
+    /// Makes `script` the source of the worker's requests, which are sent to the plan's first
+    /// target.
     #[must_use]
     pub fn with_script(mut self, script: Box<dyn Script>) -> Worker {
         self.feedback.use_script(script);
@@ -140,8 +141,9 @@ impl Worker {
         self.attend()
     }
 
-    /// Lets a guide lead the worker's users. The load is closed without think times and sessions,
-    /// or consists of arriving sessions; each user stays until the guide lets it leave.
+    /// Makes a guide decide the steps of the worker's users. The load is closed without think times
+    /// and sessions, or consists of arriving sessions; each user stays until the guide lets it
+    /// leave.
     #[must_use]
     pub fn with_guide(mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) -> Worker {
         self.feedback.set_guide(guide, directory);
@@ -150,8 +152,8 @@ impl Worker {
         self.attend()
     }
 
-    /// Lets `maker` make the content of the worker's requests; method, URL and fields are those of
-    /// the target.
+    /// Makes `maker` generate the content of the worker's requests; method, URL and fields are
+    /// those of the target.
     #[must_use]
     pub fn with_maker(mut self, maker: Box<dyn RequestMaker>) -> Worker {
         self.maker = Some(maker);

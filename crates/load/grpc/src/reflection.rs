@@ -9,7 +9,7 @@ use protocol::grpc::{messages, prefixed};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Paths of the service, the newest first.
+/// Paths of the service, newest first.
 pub const PATHS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",

@@ -324,8 +324,8 @@ impl GrpcMethod {
         self.is_client_streaming() || self.is_server_streaming()
     }
 
-    /// Returns the field numbers of a field of requests and of responses, outer ones first; `name`:
-    /// names separated by dots.
+    /// Returns the field numbers of a field of requests and of responses, outer fields first;
+    /// `name`: names separated by dots.
     ///
     /// # Errors
     /// Fails if one of them has no such field, or its values cannot be compared.

@@ -147,7 +147,7 @@ fn first_word_is_tool(line: &str) -> bool {
     let mut words =
         line.split_whitespace().skip_while(|word| ["$", "%", "time", "sudo"].contains(word));
     let first = words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
-    // a sentence may begin with such a word
+    // a sentence may begin with a method's name
     TOOLS.contains(&first) && line.contains(['-', ':'])
 }
 

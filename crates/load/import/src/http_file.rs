@@ -255,7 +255,8 @@ impl DraftReader<'_> {
         }
     }
 
-    /// Parses a response script, `> {% … %}`: recognizes tests and captures, and lists the rest.
+    /// Parses a response script, `> {% … %}`: recognizes tests and captures, and lists everything
+    /// else.
     fn handler(&mut self, lines: &[(usize, &str)], at: usize, step: &mut DraftStep) -> usize {
         let (line, text) = lines[at];
         if !text.contains("{%") {

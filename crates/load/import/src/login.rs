@@ -84,7 +84,7 @@ fn last_at(url: &Text, start: usize) -> Option<(usize, usize)> {
     found
 }
 
-/// Adds the colon of an empty password. A login with a variable is left alone: the value may have
+/// Adds the colon of an empty password. A login with a variable stays unchanged: the value may have
 /// the colon, and without one its password is empty as well.
 fn with_colon(mut login: Text) -> Text {
     if login.settled().is_some_and(|text| !text.contains(':')) {

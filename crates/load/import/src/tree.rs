@@ -353,7 +353,7 @@ impl LineFinder<'_> {
         Ok(TreeNode { line, value })
     }
 
-    /// Moves past the next text that looks like this key; does nothing without one.
+    /// Advances past the next text that looks like this key; does nothing without one.
     fn seek(&mut self, key: &str) {
         let end = self.text.floor_char_boundary((self.at + LOOKAHEAD).min(self.text.len()));
         let rest = &self.text[self.at..end];

@@ -1,4 +1,4 @@
-//! Calls that a script has begun, until they are passed to the engine.
+//! Calls started by a script, until they are passed to the engine.
 
 use crate::vu::VuCall;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,7 +15,7 @@ pub(crate) struct Passable {
     pub(crate) requests: bool,
 }
 
-/// Begun calls with their lanes.
+/// Started calls with their lanes.
 #[derive(Debug, Default)]
 pub(crate) struct CallQueue {
     /// Continuations of open streams and WebSockets, which nothing holds back.

@@ -86,7 +86,7 @@ pub struct Context {
     reseeded: Cell<bool>,
     /// Bytes sent and received in the iteration.
     bytes: Cell<(u64, u64)>,
-    /// Counts of a journey since they were last taken; `None` if k6's own metrics are collected.
+    /// Counts of a journey since they were last read; `None` if k6's own metrics are collected.
     journey: RefCell<Option<JourneyNotes>>,
     /// Number of iterations that a journey has started.
     begun: Cell<u64>,
@@ -221,7 +221,7 @@ impl Context {
 
 /// Support for journeys of a plan.
 impl Context {
-    /// Enables keeping the results of checks and the values of metrics until they are taken.
+    /// Enables keeping the results of checks and the values of metrics until they are read.
     pub(crate) fn keep_notes(&self) {
         *self.journey.borrow_mut() = Some(JourneyNotes::default());
     }
@@ -398,7 +398,7 @@ impl Context {
         self.calls_begun.borrow().has_request()
     }
 
-    /// Counts the memory of a part of a stream until the script takes it. Returns false if too
+    /// Counts the memory of a part of a stream until the script consumes it. Returns false if too
     /// much waits.
     pub(crate) fn hold_part(&self, body: &[u8]) -> bool {
         let waiting = self.parts_bytes.get() + part_size(body);
@@ -435,7 +435,7 @@ impl Context {
         }
     }
 
-    /// Keeps the result of a promise's call until the user looks for it.
+    /// Keeps the result of a promise's call until the user asks for it.
     pub(crate) fn keep_early_reply(&self, lane: u32, reply: HttpReply) {
         self.early.borrow_mut().push_back((lane, reply));
     }
@@ -456,7 +456,8 @@ impl Context {
         options.is_none_or(|it| it.system_tags.iter().any(|tag| tag == name))
     }
 
-    /// Returns the tags of every value of the user, with `more`, sorted by name; later ones win.
+    /// Returns the tags of every value of the user, with `more`, sorted by name; later values take
+    /// precedence.
     pub(crate) fn all_tags(
         &self,
         more: impl Iterator<Item = (String, String)>,

@@ -282,7 +282,8 @@ fn encoded(method: &GrpcMethod, json: &str) -> std::result::Result<Vec<u8>, Stri
         .map_err(|why| format!("unable to serialise request object to protocol buffer: {why}"))
 }
 
-/// Sends a message on a stream, or ends our side of it. Has no effect if the stream has ended.
+/// Sends a message on a stream, or closes our side of the stream. Has no effect if the stream has
+/// ended.
 fn write(context: &Context, key: u32, json: Option<&str>) -> std::result::Result<(), String> {
     let mut pending = context.pending.borrow_mut();
     let Some(PendingWork::Grpc(call)) = pending.get_mut(&key) else { return Ok(()) };
@@ -366,7 +367,7 @@ impl GrpcCall {
         (size > most).then_some((Code::ResourceExhausted, text))
     }
 
-    /// Returns the fault of a received message that is compressed or too large.
+    /// Returns the error for a received message that is compressed or too large.
     fn fault_of_received(&self, flag: u8, size: usize) -> Option<(Code, String)> {
         if flag != 0 {
             let text = "a message is compressed, which was not offered".to_owned();

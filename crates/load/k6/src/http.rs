@@ -18,7 +18,7 @@ use units::Nanos;
 use url::Url;
 use workload::{Jar, SOCKET_KEY_MARK};
 
-/// Request as it is sent.
+/// Request in the form that is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireRequest {
     pub method: String,
@@ -377,8 +377,8 @@ impl RequestChain {
         None
     }
 
-    /// Adds what the response itself does not show: why its request was not sent, and whether it is
-    /// the expected challenge of a login.
+    /// Adds the facts that the response itself does not show: why its request was not sent, and
+    /// whether it is the expected challenge of a login.
     fn explain(&mut self, context: &Context, hop: &Hop, reply: &mut SeenResponse) {
         let options = context.program.options();
         let not_found = reply.sample.class == Some(FailureClass::WorkloadEnd);
@@ -549,7 +549,7 @@ pub(crate) fn upgrade(
     Ok(wire)
 }
 
-/// Returns the request of a hop as it is sent.
+/// Returns the request of a hop in the form that is sent.
 fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
     let options = context.program.options();
     let given =

@@ -1,5 +1,5 @@
 //! Options of a test: read from the config file, the script, the environment and the flags, in k6's
-//! order; later ones win.
+//! order; later values take precedence.
 
 mod network;
 

@@ -22,7 +22,7 @@ pub(crate) struct RequestChain {
     /// Maximum number of redirects, and those followed.
     pub(crate) most: u32,
     pub(crate) hops: u32,
-    /// True if it has answered a challenge of the server.
+    /// True if it has answered a challenge from the server.
     pub(crate) challenged: bool,
     /// Error and code of a request that the options do not allow.
     pub(crate) refusal: Option<(String, u32)>,

@@ -64,7 +64,7 @@ pub struct Program {
     /// True if the log has lines. Users read this after each request and lock the log only if it is
     /// set.
     has_lines: AtomicBool,
-    /// Number of lines beyond the maximum since the log was taken.
+    /// Number of lines beyond the maximum since the log was last read.
     lines_dropped: AtomicU64,
     pub counts: ProgramCounts,
 }

@@ -448,7 +448,7 @@ impl ScenarioProgress {
         self.dropped.swap(0, Ordering::Relaxed) + self.count_untaken_arrivals(now)
     }
 
-    /// Counts arrivals due before `now` that no user has taken.
+    /// Counts arrivals due before `now` that no user has started.
     fn count_untaken_arrivals(&self, now: Nanos) -> u64 {
         let mut index = self.claimed.load(Ordering::Relaxed);
         let first = index;
@@ -465,7 +465,7 @@ impl ScenarioProgress {
 /// Scenarios of each user, in the order of their starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roster {
-    /// By user: the scenario, and the number of the user in it.
+    /// By user: the scenario, and the user's number in the scenario.
     pub users: Vec<Vec<(usize, u64)>>,
 }
 

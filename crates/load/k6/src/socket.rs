@@ -25,7 +25,7 @@ pub enum SocketRequest {
         payload: Vec<u8>,
     },
     Ping,
-    /// Waits for the next frame of the server; `None` for the timeout of calls.
+    /// Waits for the next frame from the server; `None` for the timeout of calls.
     Listen(Option<Nanos>),
     Close(u16),
 }
@@ -233,8 +233,8 @@ pub(crate) fn opened<'js>(
     Ok(answer)
 }
 
-/// Returns opcode and content of a message of the server; `None` if no message arrives in time, or
-/// if another action on the WebSocket began.
+/// Returns opcode and content of a message from the server; `None` if no message arrives in time,
+/// or if another action on the WebSocket began.
 pub(crate) fn heard<'js>(
     ctx: &Ctx<'js>,
     context: &Context,

@@ -773,7 +773,8 @@ impl Stripper<'_> {
             let replaced =
                 self.inserted.iter().any(|(place, made)| *place == row && made.starts_with("var "));
             if self.removed[row] {
-                // line numbers stay, except where an enumeration's replacement has the line breaks
+                // line numbers are preserved, except within an enumeration, whose replacement has
+                // the same line breaks
                 let inner = &text[token.start..token.end];
                 out.extend(inner.chars().filter(|letter| *letter == '\n'));
             } else {

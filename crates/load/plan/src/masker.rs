@@ -24,7 +24,7 @@ const SECRETS_MAX: usize = 4_000;
 const TEXT_MAX: usize = 64 << 10;
 /// Replacement for a secret in shown text.
 const SHOWN: &str = "***";
-/// Values that are never secrets, whatever their names.
+/// Values that are never secrets, regardless of their names.
 const PLAIN: [&str; 6] = ["true", "false", "null", "none", "yes", "undefined"];
 
 /// Words that a name of a secret has and the name of a host does not.
@@ -290,7 +290,7 @@ fn value_of(line: &str, wanted: &str) -> Option<String> {
     name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_ascii_lowercase())
 }
 
-/// Returns the content of chunks, as far as received.
+/// Returns the content of the chunks received so far.
 fn unchunked(mut coded: &[u8]) -> Cow<'_, [u8]> {
     let mut content = Vec::new();
     while let Some(end) = coded.windows(2).position(|at| at == b"\r\n") {

@@ -397,7 +397,7 @@ impl std::fmt::Debug for Auth {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionPlan {
-    /// Number of calls per connection; `None` for as many as the server permits.
+    /// Number of calls per connection; `None` for the number that the server permits.
     pub calls: Option<u32>,
     /// Maximum number of outstanding requests on one connection: pipelined, or streams of HTTP/2
     /// and 3; 1 for one at a time.
@@ -406,7 +406,7 @@ pub struct ConnectionPlan {
     /// one have arrived.
     pub group: Option<u32>,
     /// Maximum number of outstanding calls on one connection if a group is sent together; the rest
-    /// of the group uses further connections of its user. `None` for the whole group.
+    /// of the group uses other connections of its user. `None` for the whole group.
     pub depth: Option<u32>,
     /// Maximum number of connections of one user or session; the last one takes the excess calls.
     pub per_user: u32,

@@ -28,7 +28,7 @@ pub enum Representative {
     Files(FileLoad),
     /// S-Client (Banga and Druschel, USITS 1997): a number of sockets, each of which starts a
     /// connection every `timeout` and abandons it if it is not established by then. SYN segments
-    /// are sent at the rate `sockets / timeout` whatever the server does.
+    /// are sent at the rate `sockets / timeout` regardless of what the server does.
     SClient {
         sockets: u32,
         timeout: Nanos,

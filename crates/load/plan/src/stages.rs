@@ -104,7 +104,7 @@ pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
     Ok(Stages { unit, levels })
 }
 
-/// Applies the unit of the second level to the first as well, unless the first has its own.
+/// Applies the unit of the second level to the first level too, unless that has a unit.
 fn with_unit_of(first: &str, second: &str) -> String {
     match second.split_once('/') {
         Some((_, per)) if !first.contains('/') => format!("{first}/{per}"),

@@ -21,7 +21,7 @@ pub enum ClientLogin {
 pub(crate) const CLIENT_LOGINS: [(&str, ClientLogin); 2] =
     [("basic", ClientLogin::Basic), ("body", ClientLogin::Body)];
 
-/// Source of tokens, and how they are requested.
+/// Source of tokens, and the form of token requests.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenPlan {
     /// URL of the token endpoint; `None` if no tokens are used.

@@ -18,14 +18,15 @@ pub struct Calibration {
     pub taken_unix_s: f64,
     /// Calls per second of one worker on open connections, against the null server.
     pub calls_per_s: f64,
-    /// CPU seconds of the client for one such call.
+    /// CPU seconds of the client per call.
     pub cpu_per_call_s: f64,
     /// Connections per second of one worker, one call each.
     pub connections_per_s: f64,
     /// Median service time of one user's call: combined cost of client, loopback and null server.
     pub call_p50_s: f64,
     pub punctuality: Vec<Punctuality>,
-    /// Reasons why the calibration is unreliable; such a calibration is never stored.
+    /// Reasons why the calibration is unreliable; a calibration from a busy machine is never
+    /// stored.
     #[serde(default)]
     pub doubts: Vec<String>,
 }

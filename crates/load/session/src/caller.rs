@@ -237,7 +237,7 @@ impl Caller {
         machine.contact(0).agreed
     }
 
-    /// Returns an event loop for QUIC and TCP; `None` if no descriptor is left for it.
+    /// Returns an event loop for QUIC and TCP; `None` if no descriptor is left.
     fn quic(&self) -> Option<impl Io + use<>> {
         let carrier = over_quic::Carrier::new(self.tls_http3.as_ref()?)?.keeping_alive();
         Some(carrier.wrap(Reactor::new(Nanos::ZERO).ok()?))

@@ -155,7 +155,7 @@ impl GrowingFile {
             Place::Stream(stream) => (open_stream(&stream), None),
             Place::File(place) => {
                 let beside = temporary_path(&place);
-                // leftovers of a process with the same number are not part of it
+                // leftovers of a process with the same number do not count
                 let opened = File::create(&beside)
                     .and_then(|_| OpenOptions::new().append(true).open(&beside));
                 (opened, Some(Growth { beside, place }))

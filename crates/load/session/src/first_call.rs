@@ -267,7 +267,7 @@ pub(crate) fn preference(
 /// Returns the destination of the first target's redirect, if its host is not known yet.
 pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
     let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
-    // any other redirect is still called, and fails as a redirect without a usable target
+    // any other redirect is followed, and fails as a redirect without a usable target
     let negotiated = plan.request.version != HttpVersion::Http3 || url.scheme() == "https";
     if !negotiated
         || !matches!(url.scheme(), "http" | "https")

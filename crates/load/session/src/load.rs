@@ -13,7 +13,7 @@ use plan::Plan;
 pub enum RunLoad {
     /// The load that the session was opened for. Each repeat has its own arrivals and draws.
     Repeat(u32),
-    /// The session's plan with a change: cores, limits and the network are fitted to it again.
+    /// The session's plan with a change: cores, limits and the network are adapted to it again.
     Changed(Change),
 }
 

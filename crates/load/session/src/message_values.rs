@@ -58,8 +58,8 @@ pub(crate) fn check_values(
     Ok(())
 }
 
-/// Returns the fault of the first values of all columns. If other values of one column fit, that
-/// column is named.
+/// Returns the first error among the first values of all columns. If other values of one column
+/// fit, that column is named.
 fn first_fault(
     columns: &[FeederColumn<'_>],
     first: &MessageValues,
@@ -82,7 +82,7 @@ fn first_fault(
     }
 }
 
-/// Maximum number of other values that are tried to find the column of a fault.
+/// Maximum number of other values that are tried to find the column with the error.
 const OTHERS_MAX: usize = 100;
 
 /// Returns values for a message: 0 for numbers of users and iterations, the first value of each

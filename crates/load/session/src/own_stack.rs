@@ -36,7 +36,7 @@ pub(crate) fn prefix_use(plan: &Plan) -> Option<PrefixUse> {
     Some((prefix(plan)?, plan.driver.threads.unwrap_or(0)))
 }
 
-/// Returns the largest number of threads set by a plan that uses the prefix of `plan`; 0: no plan
+/// Returns the largest number of threads set by a plan that shares the prefix of `plan`; 0: no plan
 /// sets it.
 pub(crate) fn threads_of_sharers(plan: &Plan, uses: &[PrefixUse]) -> u32 {
     let own = prefix(plan);

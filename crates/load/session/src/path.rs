@@ -133,8 +133,8 @@ impl EmulatedPath {
         self.path.client_namespace().enter()
     }
 
-    /// Returns the additional time that a connection over the path may take to be established,
-    /// without fault of the server.
+    /// Returns the additional time that a connection over the path may take to be established, for
+    /// which the server is not to blame.
     pub fn setup_allowance(&self) -> Nanos {
         let parts = self.asked.population.parts.iter();
         parts.map(|part| part.path.setup_allowance()).max().unwrap_or(Nanos::ZERO)

@@ -156,7 +156,7 @@ impl std::fmt::Display for TooFew {
 impl std::error::Error for TooFew {}
 
 /// Returns the plan with default bounds of this machine: pools that may grow are bounded by its
-/// resources, queues by the arrivals of one timeout. Raises the descriptor limit as far as the plan
+/// resources, queues by the arrivals of one timeout. Raises the descriptor limit to what the plan
 /// needs.
 ///
 /// # Errors

@@ -107,7 +107,7 @@ impl Session {
         !self.unreachable
     }
 
-    /// Returns the reason why the first call got no good response.
+    /// Returns why the first call got no successful response.
     pub fn first_failure(&self) -> Option<&str> {
         let call = self.first_call.as_ref()?;
         call.failure.as_ref().map(|(_, why)| why.as_str())

@@ -225,7 +225,7 @@ impl Session {
     }
 
     /// Returns the state for a changed load of the same servers: cores, limits, bounds and the
-    /// network are fitted to it.
+    /// network are adapted to it.
     ///
     /// # Errors
     /// Fails if the plan exceeds limits, or a network cannot be set up.
@@ -476,7 +476,7 @@ mod tests {
         let session = Session::open(&typed, "", &env()).expect("limits that can be kept");
         let (connections, queue) = bounds(session.plan());
         assert!(connections.is_some(), "{connections:?}");
-        // a timeout's worth of arrivals
+        // the arrivals of one timeout
         assert_eq!(queue, Some(300));
         assert_eq!(session.base().load, open(10.0));
         let change = Change { load: Some(open(20.0)), ..Change::default() };

@@ -57,7 +57,8 @@ fn kind(signal: i32) -> usize {
 /// Actions that end the program at a second signal, by signal.
 static SHUTDOWNS: Mutex<Vec<(i32, [SigId; 2])>> = Mutex::new(Vec::new());
 
-/// Time limit of the clean-up before such an end: a blocked terminal must not delay the program.
+/// Time limit of the clean-up before an exit by signal: a blocked terminal must not delay the
+/// program.
 const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
 
 /// The program's exit code after a second signal.

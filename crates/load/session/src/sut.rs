@@ -14,7 +14,7 @@ use std::time::Duration;
 use units::Nanos;
 use url::Url;
 
-/// Maximum number of rows: more than a day of them.
+/// Maximum number of rows: more than a day of data.
 const ROWS_MAX: usize = 100_000;
 /// Interval between two readings.
 const INTERVAL: Nanos = Nanos::SECOND;

@@ -42,7 +42,7 @@ impl Session {
         self.request_tokens(plan, plan.token_count().min(1))
     }
 
-    /// Requests up to `count` tokens; the present ones are kept. It blocks.
+    /// Requests up to `count` tokens; existing connections are kept. It blocks.
     ///
     /// # Errors
     /// Fails if the token endpoint issues no token.

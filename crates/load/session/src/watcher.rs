@@ -22,7 +22,7 @@ pub trait Watcher {
     fn order(&self) -> Order {
         Order::Go
     }
-    /// Returns the lease that ends the load if no remote watcher responds any more.
+    /// Returns the lease that ends the load once no remote watcher responds.
     fn lease(&self) -> Option<Arc<Lease>> {
         None
     }
@@ -82,7 +82,7 @@ impl Lease {
     }
 }
 
-/// Parts of the load that the workers of an agent take over while they run.
+/// Parts of the load that an agent's workers take over during a run.
 #[derive(Debug, Default)]
 pub struct Takeovers {
     /// Parts by worker.

@@ -45,7 +45,8 @@ pub struct Ailments {
     pub connection_cap: Option<usize>,
     pub limiter: Option<Limiter>,
     pub stall: Option<Stall>,
-    /// Calls within this time of the first call take this many times as long.
+    /// Duration after the first call during which calls take a multiple of their time, and that
+    /// multiple.
     pub cold: Option<(Nanos, f64)>,
     /// Warm-up time, and the factor on the duration of the first call, which falls linearly to 1
     /// within that time.
@@ -72,7 +73,7 @@ pub struct Ailments {
 struct Peer {
     number: u64,
     responses: u64,
-    /// Number of bytes seen of the end of a request head.
+    /// Number of bytes of the end of a request head seen so far.
     seen: usize,
     free: Nanos,
     waits: bool,

@@ -96,7 +96,7 @@ pub struct QuicWorld {
     pub ignored: IgnoredInput,
     /// Returns the first bytes of the control stream of the connection with this number.
     pub control: fn(u64) -> Vec<u8>,
-    /// Delay of the rest of that stream after its first byte.
+    /// Delay of the stream's remaining bytes after the first.
     pub control_after: Nanos,
     /// Requests are for WebSockets, which echo; extended CONNECT is among the settings.
     pub echoes: bool,
@@ -147,7 +147,7 @@ pub struct QuicOutcome {
     pub heard: Vec<(u64, Vec<u8>)>,
     /// Number of datagrams sent, up and down.
     pub datagrams: [u64; 2],
-    /// Codes with which the client closed connections, as far as the server received them.
+    /// Codes with which the client closed connections, if the server received them.
     pub closed: Vec<u64>,
 }
 
@@ -192,7 +192,7 @@ pub fn execute_quic(plan: Plan, world: QuicWorld, origin: Instant) -> QuicOutcom
     QuicOutcome { outcome: bench.finish(false, ended_at), heard, datagrams, closed }
 }
 
-/// A torture session with such a server, in virtual time.
+/// A torture session with a QUIC server, in virtual time.
 pub struct QuicField {
     quic: Quic<SimulatedNetwork>,
     governor: Governor,

@@ -49,7 +49,7 @@ pub(crate) struct Bench {
     carry: Option<Carry>,
 }
 
-/// Transformation of workers' rows, such as sending them as bytes to another machine.
+/// Transformation of workers' rows, such as encoding them for another machine.
 pub type Carry = Box<dyn FnMut(Row) -> Row>;
 
 impl Bench {

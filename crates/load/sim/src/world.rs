@@ -235,7 +235,7 @@ impl World {
         self.labour = labour;
     }
 
-    /// Lets the host take the cores of client and server at these times.
+    /// Makes the host suspend client and server at these times.
     pub fn steal(&mut self, stolen: Stolen) {
         self.stolen = stolen;
     }

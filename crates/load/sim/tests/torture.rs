@@ -101,7 +101,7 @@ fn is_overload(case: &Case) -> bool {
 }
 
 /// Returns the cases with fewer repetitions, if the number is a parameter: one repetition shows the
-/// same as many.
+/// same as many repetitions.
 fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
     cases.iter_mut().filter_map(|case| case.family.as_mut()).for_each(reduce);
     cases
@@ -166,7 +166,7 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         DefectKind::Limit => matches!(case.group(), 'L' | FOUND) && case.id != "L-15",
         DefectKind::Deadline => case.group() == 'W' && !case.press || case.id == "L-15",
         DefectKind::Connection => matches!(case.group(), 'C' | 'M') && !case.press,
-        // the long page takes most of a run's time, and shows nothing about pools
+        // the long page takes most of a run's time, and reveals nothing about pools
         DefectKind::Pressure => {
             case.press && case.group() != 'R'
                 || matches!(case.group(), 'C' | 'W') && !LONG_PAGE.contains(&case.id.as_str())

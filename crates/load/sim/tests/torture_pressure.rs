@@ -512,8 +512,8 @@ fn cut_short(case: &CaseResult, after: u64) {
     assert!(case.took < Nanos::from_secs(15), "{after}: {}", shown(case));
 }
 
-/// Connections without sockets: this world has none of them, which is counted if the round was
-/// complete.
+/// Connections without sockets: this world has none, and the round must be complete for that to be
+/// counted.
 #[test]
 fn connections_of_an_interrupted_round_are_not_counted() {
     for (until, counted) in [(1_000, 1), (12, 0)] {

@@ -755,7 +755,7 @@ fn rooms_that_cannot_be_are_refused() {
 }
 
 /// Returns the messages that a small server of a protocol on top of WebSocket sends after a message
-/// of the client.
+/// from the client.
 fn small_server(protocol: &str, message: &str) -> Vec<String> {
     let between = |from: &str, to: char| {
         let rest = message.split_once(from).expect(message).1;

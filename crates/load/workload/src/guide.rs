@@ -87,7 +87,7 @@ pub trait Guide: std::fmt::Debug + Send {
     /// Returns whether the guide needs bodies; called once, before the run.
     fn keeps_bodies(&self) -> bool;
 
-    /// Returns the fault of a response; `planned`: the fault by the plan's own expectations.
+    /// Returns the failure of a response; `planned`: the failure by the plan's own expectations.
     fn judge(
         &mut self,
         _user: u64,

@@ -4,7 +4,7 @@ use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{HtmlString, StartTag, Token, Tokenizer};
 use url::Url;
 
-/// Maximum number of links of one page; further ones are dropped.
+/// Maximum number of links of one page; any more are dropped.
 pub const LINKS_MAX: usize = 10_000;
 
 /// Elements with an attribute that holds a URL, and the purpose of that URL.
@@ -40,7 +40,7 @@ pub enum Use {
     Link,
     /// A resource that a browser fetches to show the page.
     Part,
-    /// `<meta http-equiv="refresh">`: a browser loads the URL by itself.
+    /// `<meta http-equiv="refresh">`: a browser loads the URL without user action.
     Refresh,
 }
 

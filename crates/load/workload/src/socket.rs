@@ -50,7 +50,7 @@ pub struct SocketCall {
     pub socket: u32,
 }
 
-/// Messages of the server that a call waits for.
+/// Messages from the server that a call waits for.
 #[derive(Clone, Debug)]
 pub struct AwaitedMessages {
     /// Messages that count; `None` for all.
@@ -59,7 +59,7 @@ pub struct AwaitedMessages {
     pub count: u32,
 }
 
-/// Selects messages of a server.
+/// Selects messages from a server.
 pub trait MessageFilter: std::fmt::Debug + Send + Sync {
     /// Returns whether a message with this payload counts.
     fn takes(&self, payload: &[u8]) -> bool;

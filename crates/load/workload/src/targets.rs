@@ -63,7 +63,7 @@ pub struct Stripped {
 #[derive(Clone, Debug)]
 pub struct RequestUrl {
     shared: Arc<Url>,
-    /// The target in the request line replaces the shared path and query.
+    /// URL whose path and query replace those of the shared URL in the request line.
     own: Option<OnceLock<Box<Url>>>,
 }
 

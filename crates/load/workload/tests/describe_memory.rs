@@ -1,4 +1,5 @@
-//! A log is described in bounded memory, whatever its length and its number of clients and targets.
+//! A log is described in bounded memory, regardless of its length and its number of clients and
+//! targets.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;

@@ -15,7 +15,7 @@ pub(super) struct Sequential {
     last: Nanos,
     /// Duration of the longest block so far.
     longest: Nanos,
-    /// True if both sides are measured at the same moment; `pilot`: how a pilot chose that.
+    /// True if both sides are measured at the same moment; `pilot`: how a pilot chose the design.
     duet: bool,
     pilot: String,
 }

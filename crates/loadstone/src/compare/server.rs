@@ -1,5 +1,5 @@
 //! A server started by the comparison. A shell starts it before a run; after the run, every process
-//! that the command started is ended.
+//! that the command started is terminated.
 //!
 //! This process adopts the orphans of its servers (prctl(2), PR_SET_CHILD_SUBREAPER). Everything
 //! that a command started, in the background or in a separate session, is therefore found among its
@@ -31,11 +31,11 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_m
 /// Number of bytes kept from the end of a command's output, and number of lines shown.
 const TAIL_BYTES_MAX: usize = 16 << 10;
 const TAIL_LINES_MAX: usize = 10;
-/// Maximum number of characters shown of such a line.
+/// Maximum number of characters shown per line.
 const LINE_CHARS_MAX: usize = 300;
 
-/// The running server. Code that reaps or kills must hold this lock: the PID of an unreaped process
-/// cannot be reused.
+/// The running server. Code that reaps or kills processes must hold this lock: the PID of an
+/// unreaped process cannot be reused.
 static NOW: Mutex<Now> = Mutex::new(Now { leader: None, ended: None });
 
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl ServerProcess {
     /// with the shell's exit status if the shell had ended before.
     ///
     /// # Errors
-    /// Fails if one of its processes cannot be ended.
+    /// Fails if one of its processes cannot be terminated.
     pub(super) fn end(mut self) -> Result<Last, String> {
         let ended = {
             let mut now = now();

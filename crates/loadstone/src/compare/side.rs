@@ -268,8 +268,8 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Repeats the check until it has the wanted result, `patience` is over, or waiting is useless.
-    /// `length`: returns the duration of one check, given the remaining time.
+    /// Repeats the check until it has the expected result, `patience` has elapsed, or waiting is
+    /// futile. `length`: returns the duration of one check, given the remaining time.
     fn look_until(
         &self,
         patience: Nanos,

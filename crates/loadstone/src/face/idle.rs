@@ -121,7 +121,7 @@ impl Keeper {
     }
 }
 
-/// Returns whether a connect failed, rather than a connection that broke.
+/// Returns whether a connect failed, as opposed to an established connection.
 fn failed_to_connect(class: sample::FailureClass) -> bool {
     use sample::FailureClass as Class;
     matches!(class, Class::Refused | Class::Unreachable | Class::SocketTimeout)

@@ -60,7 +60,7 @@ fn names(task: &RampTask) -> String {
 /// Columns of a comment above a plan.
 const COLUMNS: usize = 80;
 
-/// Formats the steps as a comment above the plan: as text and, if known in advance, one by one.
+/// Formats the steps as a comment above the plan: as text and, if known in advance, as a list.
 pub(super) fn steps_comment(target: &RampTarget) -> String {
     let course = &target.course;
     let load = |level: f64| report::ramp::load(course.axis, level);

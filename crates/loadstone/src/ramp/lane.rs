@@ -160,7 +160,7 @@ impl Lane {
     }
 
     /// Returns why no further step is run, if the server fails for a reason other than the load:
-    /// most calls of the first step have such an answer, or the first two steps of an automatic
+    /// most calls of the first step fail for such a reason, or the first two steps of an automatic
     /// course fail alike. After the first step, a plain call is checked too.
     fn fails_by_itself(&self, steps: &[RampStep]) -> Option<String> {
         let own: Vec<&RampStep> = steps.iter().filter(|step| step.label == self.row).collect();
@@ -222,7 +222,7 @@ impl Lane {
         Ok(Some(took.as_secs_f64()))
     }
 
-    /// Returns the step at which the target died: the last one, if connections already failed in
+    /// Returns the step in which the target died: the last one, if connections already failed in
     /// it.
     fn death_step(&self, why: &str, steps: &[RampStep]) -> String {
         let last = steps.iter().rev().find(|step| step.label == self.row);

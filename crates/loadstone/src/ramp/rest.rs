@@ -69,7 +69,7 @@ impl Rest {
         Ok(Some(rest))
     }
 
-    /// Waits until the target is idle, at most `limit`; returns how long it took.
+    /// Waits until the target is idle, for at most `limit`; returns how long that took.
     ///
     /// # Errors
     /// Fails for a plain call that cannot be attempted.

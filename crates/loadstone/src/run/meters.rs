@@ -86,7 +86,7 @@ impl Meters {
     }
 }
 
-/// Creates the exporter. It verifies the collector by the system's certificates, whatever
+/// Creates the exporter. It verifies the collector against the system's certificates, whatever
 /// certificates the run trusts.
 fn pusher(to: Collector) -> anyhow::Result<Pusher> {
     let tls =

@@ -1,4 +1,4 @@
-//! `loadstone runs gate`: reports whether the history of one name got worse.
+//! `loadstone runs gate`: reports whether the results of one name have become worse.
 
 use super::to_read;
 use crate::exit::{Code, Failure};

@@ -107,8 +107,8 @@ fn along(plan: &Plan, resolve: Vec<ResolveRule>, path: Option<wan::PathSpec>) ->
     plan
 }
 
-/// Returns the limits that remain for the cases: together with the load, they send at most as many
-/// requests per second as the cases may send without a load.
+/// Returns the limits that remain for the cases: together with the load, the cases send at most as
+/// many requests per second as the cases may send without a load.
 ///
 /// # Errors
 /// Fails if the load leaves nothing, or has an unknown rate.
@@ -277,7 +277,7 @@ impl session::Watcher for LoadObserver {
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
         let mut heard = self.shared.lock_received();
         for CallRecord { sample, outcome, .. } in calls {
-            // abandoned when the load was ended: nothing is known about it
+            // abandoned at the end of the load: its outcome is unknown
             if *outcome == Outcome::Abandoned {
                 continue;
             }

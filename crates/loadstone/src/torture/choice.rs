@@ -211,7 +211,7 @@ const BUDGET: Nanos = Nanos::from_secs(15 * 60);
 /// cases.
 ///
 /// # Errors
-/// Fails for a `--budget` shorter than such a time.
+/// Fails for a `--budget` shorter than a requested time.
 fn budget(args: &TortureArgs) -> Result<Option<Nanos>, Failure> {
     let what = &args.what;
     let requested = [

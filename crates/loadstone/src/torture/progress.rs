@@ -103,7 +103,7 @@ impl Progress {
         }
     }
 
-    /// Marks a case as over, whatever time it took.
+    /// Marks a case as over, regardless of the time it took.
     fn pass(&mut self, id: &str) {
         if let Some(at) = self.spans.iter().position(|(known, _)| known == id) {
             self.left = self.left - self.spans.swap_remove(at).1;

@@ -50,7 +50,7 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
             )
         }
     };
-    // a hint for people; failing to print it does no harm
+    // a hint for people; a failure to print it is harmless
     writeln!(std::io::stderr().lock(), "loadstone: {place}").ok();
     Ok(Code::Done)
 }

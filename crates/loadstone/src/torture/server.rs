@@ -10,7 +10,7 @@ use torture::safety::Class;
 use world::Seen;
 
 /// Returns the processes to watch, found without sending a packet. The default is the processes of
-/// a target on this machine, as far as permissions allow.
+/// a target on this machine, where permissions allow.
 ///
 /// # Errors
 /// Fails as usage if the named process does not listen on the target.

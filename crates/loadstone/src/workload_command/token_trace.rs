@@ -44,7 +44,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Finds the columns by the first line; `None` if the file is not such a trace.
+    /// Finds the columns by the first line; `None` if the file is not a trace of this kind.
     fn parse(header: &str) -> Option<Columns> {
         let names: Vec<String> = cells(header).map(str::to_lowercase).collect();
         let find = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
@@ -56,7 +56,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').map(|cell| cell.trim().trim_matches('"'))
 }
 
-/// Returns whether a text begins like such a trace.
+/// Returns whether a text begins like a trace of this kind.
 pub(super) fn begins(text: &str) -> bool {
     text.lines().next().and_then(Columns::parse).is_some()
 }

@@ -1,5 +1,5 @@
 //! Servers for tests of the check. They run as an unprivileged user, because root can read
-//! everything, and are ended by PID.
+//! everything, and are terminated by PID.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};

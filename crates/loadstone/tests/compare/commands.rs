@@ -40,7 +40,8 @@ impl Scene {
         ran
     }
 
-    /// Checks that no process has this port in its command line, and that no server listens on it.
+    /// Checks that no process has this port in its command line, and that no server listens on the
+    /// port.
     #[track_caller]
     fn assert_no_leftovers(&self) {
         let mut left = Vec::new();
@@ -98,8 +99,8 @@ fn two_builds_on_one_port_are_distinguished() {
     assert_eq!(faults, Vec::<String>::new());
 }
 
-/// Processes that a command starts are ended with it, even in the background, in their own session,
-/// and if they ignore TERM.
+/// Processes that a command starts are terminated with it, even in the background, in their own
+/// session, and if they ignore TERM.
 #[test]
 fn nothing_of_a_server_is_left() {
     let scene = Scene::new();

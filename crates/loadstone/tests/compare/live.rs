@@ -102,7 +102,7 @@ fn plans_that_differ_are_refused_without_force() {
     let message = "the two did not get the same load, so a difference could come from the load: \
                 load.users: 2 and 20; --force compares them nevertheless";
     assert!(ran.stderr.contains(message), "{}", ran.stderr);
-    // with --force it continues, and finds no server there
+    // with --force it continues, and finds no server at that port
     run(&["compare", "--force", &few, &many]).expect(&[3]);
 }
 

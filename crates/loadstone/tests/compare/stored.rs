@@ -39,7 +39,7 @@ fn repeats_of_two_stored_runs_are_compared() {
     assert_eq!(json["after"]["runs"].as_array().unwrap().len(), 4);
     assert_eq!(json["order"].as_array().unwrap().len(), 0);
     assert_eq!(text(&json, "/before/label"), "last~1");
-    // in reverse it got better; runs can also be named by id
+    // in reverse order B is better; runs can also be named by id
     let ran = place.run(&["compare", "run-2", "run-1"], &[0, 4]);
     assert!(ran.stdout.starts_with("B is better than A: "), "{}", ran.stdout);
 }

@@ -59,7 +59,7 @@ impl Lossy {
         found
     }
 
-    /// Checks that retransmission is named first, with these words in its evidence.
+    /// Checks that retransmission is listed first, with these words in its evidence.
     fn named_first(&self, load: &[&str], signs: &[&str]) -> Result<(), String> {
         let found = self.findings(load);
         let right = found.first().is_some_and(|(id, evidence)| {

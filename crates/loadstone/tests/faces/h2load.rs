@@ -38,7 +38,7 @@ fn both(args: &[&str]) -> Pair {
 /// on each connection if a second begins between two responses.
 const PAIRS_MAX: usize = 6;
 
-/// Like [`both`], but repeats a pair whose traffic shows that a second began.
+/// Like [`both`], but repeats a pair of runs if its traffic shows that a new second began.
 fn alike(args: &[&str]) -> Pair {
     let traffic = |ran: &Ran| -> Option<String> {
         ran.stdout.lines().find(|line| line.starts_with("traffic:")).map(str::to_owned)

@@ -743,7 +743,7 @@ fn the_clock_of_siege_and_the_native_command() {
     let (site, home) = (Site::start(&[]), Home::new(""));
     let url = site.url("/hw");
     let ran = home.ours(&["--strict", "-r", "3", &url]);
-    // ticks of 10 ms: a figure of three such transactions is a multiple of it
+    // ticks of 10 ms: a figure of three transactions is a multiple of 10 ms
     let tick = regex::Regex::new(r"Longest transaction:\t +\d+\.\d\d\n").unwrap();
     assert!(tick.is_match(&ran.stderr), "{}", ran.stderr);
     assert!(!ran.stderr.contains("ticks"), "{}", ran.stderr);

@@ -2,7 +2,7 @@
 
 use crate::support::{Site, run};
 
-/// Returns the first number after a label; panics without such a line.
+/// Returns the first number after a label; panics if no line has the label.
 fn figure(text: &str, label: &str) -> f64 {
     let line = text.lines().find(|line| line.contains(label));
     let line = line.unwrap_or_else(|| panic!("{label} is not in {text}"));

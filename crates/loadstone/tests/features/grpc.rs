@@ -354,7 +354,7 @@ fn a_command_of_grpcurl_is_a_run() {
     assert!(errors.contains("list and describe make no call"), "{errors}");
 }
 
-/// A response of an HTTP/2 server without gRPC is not a success, whatever its status.
+/// A response of an HTTP/2 server without gRPC is not a success, regardless of its status.
 #[test]
 fn a_response_without_a_status_fails() {
     let site = Site::start(&[]);

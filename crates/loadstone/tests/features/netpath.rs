@@ -66,7 +66,7 @@ fn exit_codes_are_handed_on() {
     }
     let code = |program: &[&str]| netpath(&["-q", "--rtt", "1ms"], program).code;
     assert_eq!(code(&["sh", "-c", "exit 7"]), 7);
-    // a program ended by a signal, in the shells' convention
+    // a program terminated by a signal, in the shells' convention
     assert_eq!(code(&["sh", "-c", "kill -KILL $$"]), 137);
     let none = netpath(&["-q", "--rtt", "1ms"], &["/nowhere/at-all"]);
     assert_eq!((none.code, code(&["/etc"])), (127, 126));
@@ -241,7 +241,7 @@ fn many_paths_coexist() {
     let mut devices: Vec<String> = std::thread::scope(|scope| {
         let start = || RunningNetpath::start(&["--rtt", "1ms"], script, &[&url]);
         let all: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
-        // all of them are set up before the first is ended
+        // all of them are set up before the first is stopped
         let mut all: Vec<RunningNetpath> = all.into_iter().map(|one| one.join().unwrap()).collect();
         let devices = all.iter_mut().map(RunningNetpath::device).collect();
         for one in &mut all {
@@ -589,7 +589,7 @@ fn slow_start_takes_the_rounds_of_the_textbook() {
 }
 
 /// A lost SYN, or a lost reply to it, is resent after a second: with 5 % loss each way, 1 − 0.95²
-/// of all connections take that long.
+/// of connections take that long.
 #[test]
 fn lost_handshakes_cost_a_second() {
     if !is_available() {

@@ -296,7 +296,7 @@ fn limits() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
-/// Returns the time that `count` simultaneous requests take.
+/// Returns the duration of `count` simultaneous requests.
 fn together(server: &Server, path: &str, count: usize) -> Duration {
     let start = Instant::now();
     let mut streams: Vec<TcpStream> = (0..count).map(|_| server.connect()).collect();

@@ -1,4 +1,4 @@
-//! `--stream`, over sockets: the events that the built-in site sends by a schedule.
+//! `--stream`, over sockets: the events that the built-in site sends on a schedule.
 
 use crate::support::{Scripted, Site, measured, run, whole};
 use serde_json::Value;

@@ -480,7 +480,7 @@ fn an_anonymised_log_is_the_same_load() {
     let first = run_with_input(&keyed, log.as_bytes()).expect(&[0]);
     assert_eq!(first.stdout, run_with_input(&keyed, log.as_bytes()).expect(&[0]).stdout);
     assert!(first.stderr.is_empty() && !first.stdout.contains("user"), "{first:#?}");
-    // the log is not overwritten, whatever name the command gives it
+    // the log is not overwritten, regardless of the name in the command
     let (kept, link) = (folder.path().join("access.log"), folder.path().join("link"));
     std::fs::write(&kept, &log).unwrap();
     std::os::unix::fs::symlink(&kept, &link).unwrap();

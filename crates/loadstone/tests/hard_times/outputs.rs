@@ -71,7 +71,8 @@ fn a_full_disk_leaves_nothing_that_looks_whole() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_str().unwrap().to_owned();
     for option in ["--html", "--log"] {
-        // 16 KiB hold neither the page nor the lines of 2,000 calls; an old result exists already
+        // neither the page nor the lines of 2,000 calls fit into 16 KiB; an old result exists
+        // already
         let script = r#"mount -t tmpfs -o size=16k none "$PLACE" && echo old > "$PLACE/out" &&
             { "$0" "$@" > /dev/null; code=$?; ls -A "$PLACE"; cat "$PLACE/out"; exit $code; }"#;
         let Some(mut command) = namespace(&["-m"], script) else { return };
@@ -265,7 +266,7 @@ fn colour_only_where_it_is_wanted() {
     }
     let dumb = on_a_terminal(&[("TERM", "dumb")], &url);
     assert!(!dumb.contains('\u{1b}'), "{dumb:?}");
-    // not a terminal: no escape whatever the environment sets
+    // not a terminal: no escape sequences, regardless of the environment
     let mut command = program(&["run", "-n", "5", &url]);
     command.env("TERM", "xterm").env("CLICOLOR_FORCE", "1");
     assert!(!finish(command, b"").expect(&[0, 4]).stdout.contains('\u{1b}'));

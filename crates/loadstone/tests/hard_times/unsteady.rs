@@ -25,8 +25,8 @@ fn a_server_that_dies_is_counted_to_the_last_call() {
     assert!(refused.is_some_and(|(_, count)| count > 0), "{:?}", failures(&json));
 }
 
-/// The exit code is not a success, whatever number of calls the server answered before: some
-/// callers check nothing else.
+/// The exit code reports a failure, regardless of the number of calls answered before: some callers
+/// check nothing else.
 #[test]
 fn a_server_that_is_gone_at_the_end_makes_the_exit_code_1() {
     let site = dying();

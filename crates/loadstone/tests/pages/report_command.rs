@@ -81,7 +81,7 @@ fn unrenderable_results_are_reported() {
     refused(&[&["last"; 19][..]].concat(), "at most 18");
     let none = run(&["report", "last", "--store", "none"]).expect(&[2]);
     assert!(none.stderr.contains("store"), "{none:?}");
-    // an exported file is a store by itself
+    // an exported file is a complete store
     let alone = run(&["report", &store, "--json", "-"]).expect(&[0]);
     assert_eq!(alone.json().as_array().unwrap().len(), 2);
 }

@@ -69,7 +69,7 @@ fn an_unwritable_result_is_reported_first() {
     assert_eq!(site.served().requests, 0);
 }
 
-/// The disk fills while results are written: this is reported, and no partial result looks
+/// The disk fills while results are written: the failure is reported, and no partial result looks
 /// complete.
 #[test]
 fn a_full_disk_is_reported() {

@@ -52,7 +52,7 @@ impl Apache {
         let log = log.map_err(|error| error.to_string())?;
         let mut command = Command::new(PROGRAM);
         command.arg("-f").arg(&file).arg("-DFOREGROUND").env_clear().env("PATH", "/usr/bin:/bin");
-        // its children share its process group, so all can be ended at once
+        // its children share its process group, so all can be killed together
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|error| {
             format!("{PROGRAM}: {error}; `cargo xtask test` installs it (Debian: apache2-bin)")

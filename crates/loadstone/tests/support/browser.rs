@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// Timeout for an answer of the browser, after which the browser is ended and the test fails.
+/// Timeout for a reply from the browser, after which the browser is killed and the test fails.
 const RESPONSE_MAX: Duration = Duration::from_secs(60);
 
 /// Maximum polling time of [`Browser::wait_for`] in milliseconds; below [`RESPONSE_MAX`].

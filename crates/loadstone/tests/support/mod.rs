@@ -29,7 +29,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Timeout of an invocation, after which it is ended and the test fails.
+/// Timeout of an invocation, after which the program is killed and the test fails.
 const WALL_MAX: Duration = Duration::from_secs(60);
 
 /// Result of an invocation.

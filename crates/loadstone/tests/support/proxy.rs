@@ -13,7 +13,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Forwards everything to `to`, the address of the origin, whatever the name.
+    /// Forwards everything to `to`, the address of the origin, regardless of the name.
     pub(crate) fn to(origin: String) -> Proxy {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let book = Arc::clone(&seen);

@@ -6,7 +6,7 @@ use std::process::Command;
 /// Time limit of a command in seconds.
 const PATIENCE: &str = "2";
 
-/// Switch, and the cases that fail with it.
+/// Switch, and the cases that fail with the switch.
 const FAULTS: [(&str, &str); 8] = [
     ("fails", "S-03,S-07,S-23,S-34,B-06,B-08"),
     ("silent-refusal", "S-01,S-30"),

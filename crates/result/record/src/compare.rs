@@ -59,7 +59,7 @@ pub enum Judgement {
     /// No difference is shown; one larger than the interval's wider end can be excluded.
     #[default]
     NoneShown,
-    /// Too few runs for a decision, or one of them lacks the figure.
+    /// Too few runs for a decision, or a run without the figure.
     TooFew,
 }
 

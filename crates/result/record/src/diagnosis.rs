@@ -13,8 +13,8 @@ use stats::diagnosis::{Confidence, Diagnosis, Evidence, Http2Limits, RULES, of_r
 use std::cmp::Reverse;
 use units::Nanos;
 
-/// Returns bottlenecks of the server found in one run, the most certain first. Ignores findings
-/// that the report already has.
+/// Returns bottlenecks of the server found in one run, most certain first. Ignores findings that
+/// the report already has.
 pub fn findings(report: &RunReport) -> Vec<Finding> {
     let limits = of_run(&evidence(report)).into_iter().map(Finding::from);
     let agents = report.fleet.iter().flat_map(|facts| fleet::findings(facts, report));
@@ -85,8 +85,8 @@ fn conduct_of_steps(steps: &[&RampStep]) -> Option<Finding> {
     Some(found)
 }
 
-/// Returns bottlenecks of each target of a ramp, from all of its steps, the most certain first.
-/// With several targets, the evidence of each finding names its target; `labels`, `curves`: one per
+/// Returns bottlenecks of each target of a ramp, from all of its steps, most certain first. With
+/// several targets, the evidence of each finding names its target; `labels`, `curves`: one per
 /// target, or empty.
 pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) -> Vec<Finding> {
     let targets = steps.iter().map(|step| step.label + 1).max().unwrap_or(0);

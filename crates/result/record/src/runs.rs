@@ -52,7 +52,7 @@ pub enum Progress {
     Running,
     /// A signal or a rule ended it early; it finished its report.
     Interrupted,
-    /// The program was ended before it could finish: the known part loads as interrupted.
+    /// The program was killed before it could finish: the known part loads as interrupted.
     Killed,
     /// The list's data is unreadable: its file was damaged. The result itself may load.
     Damaged,

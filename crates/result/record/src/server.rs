@@ -22,7 +22,7 @@ pub const CHANCE_MAX: f64 = 1e-6;
 /// Statuses and errors that the sentence names.
 const NAMED_MAX: usize = 3;
 
-/// States of a server, the most severe first.
+/// States of a server, most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Conduct {
     /// Connections broke, and new ones are refused to the end of the run.
@@ -33,7 +33,7 @@ pub enum Conduct {
     Stalled,
     /// Responses miss an explicit expectation of the plan.
     Unexpected,
-    /// A share of the calls fails by the server's fault, or gets no connection.
+    /// A share of the calls fails through the server's fault, or gets no connection.
     Failing,
     /// Fewer calls are answered than fall due, to the end of the run.
     Overloaded,
@@ -103,12 +103,12 @@ pub struct Server {
     pub detail: String,
     /// Start in seconds from the start of the window; `None` if throughout.
     pub since_s: Option<f64>,
-    /// Share of the ended calls that failed by the server's fault or on the way to it, 0..=1; NaN
-    /// without calls.
+    /// Share of the ended calls that failed through the server's fault or on the way to it, 0..=1;
+    /// NaN without calls.
     pub failing_share: f64,
-    /// Unexpected statuses with their counts, the most frequent first.
+    /// Unexpected statuses with their counts, most frequent first.
     pub statuses: Vec<(u16, u64)>,
-    /// Other failures caused by the server or the path to it, the most frequent first.
+    /// Other failures caused by the server or the path to it, most frequent first.
     pub errors: Vec<(FailureClass, u64)>,
     /// Connections that broke with a call in flight.
     pub broken: u64,
@@ -170,7 +170,7 @@ struct Observed {
     /// Calls in flight when the run was stopped.
     abandoned: u64,
     succeeded: u64,
-    /// Calls that failed by the server's fault or on the way to it.
+    /// Calls that failed through the server's fault or on the way to it.
     failed: u64,
     /// Failures that only the server caused.
     failed_by_server: u64,
@@ -482,7 +482,8 @@ pub(crate) fn missed_expectations(plan: &Plan, failed: impl Fn(FailureClass) -> 
     asked.into_iter().filter(|(_, asked)| *asked).map(|(class, _)| failed(class)).sum()
 }
 
-/// Describes the first objective that is missed whatever the client's lateness, and by how much.
+/// Describes the first objective that is missed regardless of the client's lateness, and by how
+/// much.
 fn missed_objectives(slo: &[SloResult]) -> Option<String> {
     let mut missed = slo.iter().filter(|result| !result.met && !result.undecided);
     let worst = missed.next()?;
@@ -534,8 +535,8 @@ fn times(factor: f64) -> String {
 }
 
 /// Returns completions in time steps: (end in seconds of the window, calls that ended, that
-/// succeeded). Uses beats as far as they are kept, followed by rows of the series; only rows if
-/// there are no beats.
+/// succeeded). Uses the kept beats, followed by rows of the series; only rows if there are no
+/// beats.
 fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
     let beat_s = BEAT.as_secs_f64();
     let mut beats = measurement.total.beats.all();

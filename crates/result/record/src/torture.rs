@@ -250,16 +250,14 @@ impl TortureRecord {
         self.cases.iter().any(|case| case.fails(self.fail_on))
     }
 
-    /// Returns the cases that count against the server, the worst first: findings that are not
-    /// waived.
+    /// Returns the cases that count against the server, worst first: findings that are not waived.
     pub fn counted_findings(&self) -> Vec<&CaseRecord> {
         let mut all: Vec<&CaseRecord> = self.cases.iter().filter(|case| case.counts()).collect();
         all.sort_by_key(|case| std::cmp::Reverse((case.severity, case.outcome)));
         all
     }
 
-    /// Returns the number of findings per severity, the most severe first; only severities that
-    /// occur.
+    /// Returns the number of findings per severity, most severe first; only severities that occur.
     pub fn by_severity(&self) -> Vec<(Severity, u64)> {
         let count = |severity: Severity| {
             let of = |case: &&CaseRecord| case.counts() && case.severity == Some(severity);
@@ -268,8 +266,8 @@ impl TortureRecord {
         Severity::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Returns findings and advisories, the worst first, including waived ones, but only one case
-    /// for each fault.
+    /// Returns findings and advisories, worst first, including waived ones, but only one case for
+    /// each fault.
     pub fn notable(&self) -> Vec<&CaseRecord> {
         let own = |case: &&CaseRecord| case.is_notable() && case.same_as.is_none();
         let mut all: Vec<&CaseRecord> = self.cases.iter().filter(own).collect();

@@ -27,7 +27,7 @@ pub(crate) fn conduct_line(server: &ConductRecord) -> Block {
     }
 }
 
-/// Returns the verdict's word with the ids of its causes: `INVALID: slip, drift`.
+/// Returns the verdict with the ids of its causes: `INVALID: slip, drift`.
 pub(crate) fn verdict_words(verdict: &VerdictRecord) -> String {
     let causes: Vec<&str> = verdict.causes.iter().map(|cause| cause.id.id()).collect();
     match (verdict.state, &causes[..]) {
@@ -76,7 +76,7 @@ fn mood(state: State) -> Mood {
     }
 }
 
-/// Returns a cell with the verdict's word in its color.
+/// Returns a cell with the verdict in its color.
 pub(crate) fn state_cell(state: State) -> TableCell {
     TableCell::new(CellLook::State(mood(state)), state.id())
 }
@@ -105,7 +105,7 @@ pub(crate) fn verdict_heading(
     format!("{mark} {}{missed}: {}", verdict.state.id(), printable(name, 200))
 }
 
-/// Returns the bottlenecks of the server, the most certain first; nothing without findings.
+/// Returns the server's bottlenecks, most certain first; nothing without findings.
 pub(crate) fn findings(all: &[Finding]) -> Vec<Block> {
     if all.is_empty() {
         return Vec::new();

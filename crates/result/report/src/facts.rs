@@ -173,7 +173,7 @@ pub(crate) fn blames(report: &RunRecord) -> String {
     parts.join(", ")
 }
 
-/// Describes the resources used by the server, and which of them was exhausted.
+/// Describes the resources used by the server, and which resource was exhausted.
 pub(crate) fn server(sut: &sample::SutSeries) -> String {
     let mut text = words::printable(&sut.name, 100);
     let rows: Vec<&sample::SutRow> = sut.measured().collect();

@@ -1,4 +1,4 @@
-//! The figures of a run as they are drawn: points along the window, parts of a call's time.
+//! The figures of a run in the form that is drawn: points along the window, parts of a call's time.
 
 pub(crate) use record::figures::*;
 use record::run::{OTHER_TIMINGS, RunRecord, SecondRecord, TimesRecord};

@@ -1,4 +1,4 @@
-//! The machines of a fleet as lines: first all together, then each, the conspicuous ones first.
+//! The machines of a fleet as lines: first all together, then each, conspicuous ones first.
 
 use crate::words::{self, seconds};
 use record::run::{AgentRecord, FleetRecord, MoveRecord};

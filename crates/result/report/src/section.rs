@@ -191,7 +191,7 @@ pub(crate) enum Mood {
     Unknown,
 }
 
-/// A summary word, its meaning, and the reasons for it.
+/// A summary word, its meaning, and its reasons.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notice {
     /// Subject of the word, such as `Measurement`; empty for none.

@@ -185,7 +185,7 @@ fn badge(outcome: TestOutcome) -> Inline {
     Inline::Badge(mood, outcome.id().to_owned())
 }
 
-/// Adds one line per group, the worst first.
+/// Adds one line per group, worst first.
 fn groups(document: &mut Document, record: &TortureRecord) {
     let rows: Vec<Vec<TableCell>> = words::groups(record)
         .iter()

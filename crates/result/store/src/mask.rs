@@ -58,7 +58,7 @@ fn option_of(name: &str) -> Option<Secret> {
     match name {
         "--user" => Some(Secret::Login),
         "--bearer" => Some(Secret::Token),
-        // a command may hold whatever a shell needs to know
+        // a command may contain anything that a shell interprets
         "--restart-command" | "--starve-command" | "--relieve-command" => Some(Secret::Token),
         "-H" | "--header" => Some(Secret::Header),
         "--proxy" => Some(Secret::Url),

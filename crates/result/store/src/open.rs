@@ -119,8 +119,8 @@ impl Store {
         if !refused.sqlite_error_code().is_some_and(|code| barred.contains(&code)) {
             return Ok(store);
         }
-        // If the WAL file cannot be opened, SQLite reads the rest only if it is configured that there is
-        // no writer: there cannot be one in such a folder.
+        // If the WAL file cannot be opened, SQLite reads the rest only if it is configured that
+        // there is no writer: a folder without write permission cannot have a writer.
         let mut uri = url_path(path);
         uri.push_str("?immutable=1");
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;

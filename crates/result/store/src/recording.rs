@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Maximum number of seconds that wait for the disk; further ones are dropped and counted.
+/// Maximum number of seconds that wait for the disk; any more are dropped and counted.
 const QUEUE_MAX: usize = 64;
 /// Interval at which the complete count is rewritten, in seconds of the run, whatever the length of
 /// its rows.

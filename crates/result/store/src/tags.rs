@@ -7,7 +7,7 @@ use rusqlite::{TransactionBehavior, params};
 const TAG_CHARS_MAX: usize = 64;
 
 impl Store {
-    /// Gives a result a tag; another result loses it.
+    /// Adds a tag to a result; another result loses it.
     ///
     /// # Errors
     /// Fails for a name that could be an id, or if the store cannot be written.

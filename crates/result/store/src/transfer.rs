@@ -242,7 +242,7 @@ impl Way {
         Ok(())
     }
 
-    /// Copies the tags. Returns those that were not imported because other results have them.
+    /// Copies the tags. Returns the tags that were not imported because other results have them.
     fn copy_tags(
         self,
         connection: &Connection,

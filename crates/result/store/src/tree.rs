@@ -1,6 +1,6 @@
 //! Lossless JSON trees: structs are objects, and histograms are stored separately under their path.
-//! Unfinished results and the figures of lists are written as such trees; an incomplete list of
-//! fields does not compile.
+//! Unfinished results and the figures of lists are written as trees; an incomplete list of fields
+//! does not compile.
 
 use crate::hists::{HistogramTree, StoredHists};
 use serde_json::{Map, Value};

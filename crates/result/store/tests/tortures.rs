@@ -1,4 +1,4 @@
-//! Tortures in the store: each loads as the stored report, whatever its outcome.
+//! Tortures in the store: each loads as the stored report, regardless of its outcome.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

@@ -28,7 +28,7 @@ pub fn process_time() -> CpuTime {
 /// Two clocks of the calling thread, read together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTime {
-    /// CPU time spent, exact to the nanosecond.
+    /// CPU time used, exact to the nanosecond.
     pub cpu: Nanos,
     /// Time passed, asleep or awake.
     pub wall: Nanos,

@@ -36,7 +36,7 @@ pub struct Demand {
 pub struct Supply {
     /// Ephemeral ports of one local address.
     pub ports: u32,
-    /// The most descriptors that this process may have: its hard limit.
+    /// Maximum number of descriptors of this process: its hard limit.
     pub descriptors: u64,
 }
 

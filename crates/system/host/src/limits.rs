@@ -19,7 +19,7 @@ pub struct Descriptors {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFewDescriptors {
     pub needed: u64,
-    /// Current limit: the soft limit, raised as far as possible.
+    /// Current limit: the soft limit, raised as high as possible.
     pub limit: u64,
 }
 

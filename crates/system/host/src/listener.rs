@@ -13,8 +13,8 @@ pub fn listener_pid(address: SocketAddr) -> Option<u32> {
     listener_pids(address).first().copied()
 }
 
-/// Returns all processes that hold a listening socket for the address, by number. Another user's
-/// are seen by root only. Reads the descriptors of every process, which takes milliseconds.
+/// Returns all processes that hold a listening socket for the address, by number. Those of another
+/// user are visible only to root. Reads the descriptors of every process, which takes milliseconds.
 pub fn listener_pids(address: SocketAddr) -> Vec<u32> {
     holders(&inodes_of(address), pids)
 }

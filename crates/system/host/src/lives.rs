@@ -169,7 +169,7 @@ impl Watched {
         }
     }
 
-    /// Returns how a process that has ended ended.
+    /// Returns how an ended process exited.
     fn ending(&self) -> Ending {
         let mut waited = Duration::ZERO;
         loop {

@@ -31,7 +31,7 @@ impl Handle {
     pub(crate) fn ending(&self) -> Option<Ending> {
         let mut info: Info = [0; 8];
         info[0] = EXIT;
-        // SAFETY: the opcode carries the size of `Info`, and the kernel writes no more than that.
+        // SAFETY: the opcode encodes the size of `Info`, and the kernel writes no more than that.
         unsafe { ioctl(self.0.as_fd(), Updater::<GET_INFO, Info>::new(&mut info)) }.ok()?;
         let last = info[7].to_ne_bytes();
         let status = i32::from_ne_bytes([last[4], last[5], last[6], last[7]]);

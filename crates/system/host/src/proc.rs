@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Highest core number that a list may name; a larger number counts as a damaged file.
+/// Highest core number that a list may name; a larger number indicates a damaged file.
 const CORE_MAX: u32 = 65_535;
 
 /// Parses a list of cores as the kernel prints it: `0-3,8`. Empty for an empty or malformed text.

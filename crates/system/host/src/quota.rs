@@ -12,13 +12,13 @@ pub(crate) fn cpu_quota(pid: u32) -> Option<f64> {
     least(Path::new(ROOT), &String::from_utf8_lossy(&groups))
 }
 
-/// Returns the least quota of the groups in a /proc/PID/cgroup and of those above them.
+/// Returns the smallest quota of the groups in a /proc/PID/cgroup and of their ancestors.
 fn least(root: &Path, groups: &str) -> Option<f64> {
     groups.lines().filter_map(|line| of_hierarchy(root, line)).min_by(f64::total_cmp)
 }
 
-/// Returns the least quota of the group in a line of /proc/PID/cgroup and of those above it. A line
-/// `0::/path` is of version 2, `3:cpu,cpuacct:/path` of version 1.
+/// Returns the smallest quota of the group in a line of /proc/PID/cgroup and of its ancestors. A
+/// line `0::/path` is of version 2, `3:cpu,cpuacct:/path` of version 1.
 fn of_hierarchy(root: &Path, line: &str) -> Option<f64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);

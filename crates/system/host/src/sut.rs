@@ -26,8 +26,8 @@ pub struct SutReading {
     pub memory_bytes: u64,
     pub threads: u64,
     pub descriptors: u64,
-    /// Context switches so far. What a thread of a process did between the last reading that saw it and its
-    /// end is not among them.
+    /// Context switches so far. The work of a thread between the last reading that saw it and its
+    /// exit is not included.
     pub switches: u64,
     pub listen_overflows: u64,
     pub accept_queue: u64,
@@ -227,8 +227,8 @@ fn stat(pid: u32) -> Option<Process> {
     proc::process(&read(pid, "stat")?)
 }
 
-/// Returns whether the process of this reading has ended. If only the main thread ended, it looks
-/// like an ended process, while other threads continue.
+/// Returns whether the process of this reading has ended. If only the main thread has exited, the
+/// process looks ended although other threads continue.
 fn has_ended(pid: u32, process: &Process) -> bool {
     process.is_over() && tasks(pid).nth(1).is_none()
 }

@@ -18,7 +18,8 @@ const RECORDS_MAX: usize = 64;
 const UDP_MAX: usize = 4_096;
 const PORT: u16 = 53;
 
-/// Returns the TXT records of a name, the strings of each concatenated; none is not an error.
+/// Returns the TXT records of a name, the strings of each concatenated; an empty result is not an
+/// error.
 ///
 /// # Errors
 /// Fails with the name servers' error, or if none of them answered.

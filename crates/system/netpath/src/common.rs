@@ -1,5 +1,5 @@
 //! One path whose links are shared by several workers, each with its own connections: the worker
-//! that puts a packet on the path gets it back when it is due, and delivers it itself.
+//! that sends a packet over the path gets it back when it is due, and delivers it itself.
 //!
 //! A lock is held while packets are put on the links and taken off: some hundred nanoseconds each,
 //! without a system call. A sleeping worker need not be woken by the others: their packets can only
@@ -132,7 +132,7 @@ impl CommonState {
 }
 
 impl LanesShare {
-    /// Puts packets on the link in this direction.
+    /// Adds packets to the link in this direction.
     pub fn put<'a>(
         &mut self,
         now: Nanos,
@@ -168,7 +168,7 @@ impl LanesShare {
         }
     }
 
-    /// Takes due packets of this worker into its own memory; false if there are none.
+    /// Moves due packets of this worker into its own memory; false if there are none.
     fn take(&mut self, now: Nanos) -> bool {
         self.bytes.clear();
         let mut state = self.common.lock();
@@ -242,7 +242,7 @@ mod tests {
             for millis in 0..1_000 {
                 let now = Nanos::from_millis(millis);
                 for (row, share) in shares.iter_mut().enumerate() {
-                    // each offers as much as the link carries
+                    // each offers as much load as the link carries
                     let packet = vec![row as u8; 1_500];
                     share.put(now, Direction::Down, std::iter::once(&packet[..]));
                     let mut at = now;

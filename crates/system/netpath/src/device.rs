@@ -165,7 +165,7 @@ pub(crate) fn widen() {
         ("core/somaxconn", "65535"),
         ("ipv4/tcp_max_syn_backlog", "65535"),
     ] {
-        // a kernel without one of these settings has no such limit
+        // a kernel without one of these settings lacks the limit too
         setting(name, value).ok();
     }
 }

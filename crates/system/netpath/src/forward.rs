@@ -170,7 +170,7 @@ impl Forwarder {
                 ForwardOrder::Stop => return true,
                 ForwardOrder::ReportTally(to) => {
                     let tally = self.take_tally();
-                    // the requester may be gone
+                    // the requester may have exited
                     to.send(tally).ok();
                 }
             }

@@ -230,7 +230,7 @@ impl Lanes {
                 self.tally.late(*now - delivery.due);
                 written = write(*now, direction, packet);
                 if let Some(bit) = delivery.corrupt {
-                    // flipped back: a copy of it may follow and be flipped independently
+                    // flipped back: a copy may follow and be corrupted independently
                     flip(packet, bit);
                 }
                 self.buffers.done(delivery.token);

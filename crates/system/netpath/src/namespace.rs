@@ -25,7 +25,7 @@ impl Namespace {
         Ok(Namespace { file: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// Creates a namespace on its own thread, where `configure` then runs, and returns its result.
+    /// Creates a namespace on a separate thread, runs `configure` there, and returns its result.
     /// TCP there uses the congestion control of the current namespace, if the kernel permits it: by
     /// default, a new namespace has that of the host's initial one, and more than the path would
     /// change.
@@ -53,7 +53,7 @@ impl Namespace {
         Ok(())
     }
 
-    /// Runs a function in it, on its own thread.
+    /// Runs a function in the namespace, on a separate thread.
     pub(crate) fn within<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, PathTrouble> + Send,

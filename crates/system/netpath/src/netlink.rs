@@ -101,8 +101,7 @@ pub fn route(address: IpAddr, device: Option<u32>) -> io::Result<RouteFacts> {
     read_route(&answer).ok_or_else(unexpected_answer)
 }
 
-/// Sets the queue length of a device. The ioctl for it needs more than the rights in a user
-/// namespace.
+/// Sets the queue length of a device. Its ioctl needs more than the rights in a user namespace.
 ///
 /// # Errors
 /// Fails with the kernel's error.

@@ -1,8 +1,8 @@
 //! Addresses of UDP replies. A server that listens on all addresses sends its replies from the
 //! address of the route back, here the device's, instead of the address that received the request.
-//! On a loopback the two are equal; a client with a connected socket drops such a reply, and QUIC
-//! takes it for another path. The forwarder therefore remembers the destination of each flow, and
-//! writes that address into the replies.
+//! On a loopback the two are equal; a client with a connected socket drops a reply from a different
+//! address, and QUIC regards it as another path. The forwarder therefore remembers the destination
+//! of each flow, and writes that address into the replies.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -43,7 +43,7 @@ impl<K: std::hash::Hash + Eq + Copy> Recent<K> {
 pub(crate) struct Replies {
     server: u32,
     flows: Recent<UdpFlow>,
-    /// Datagrams whose first fragment got another address: client and identification.
+    /// Datagrams whose first fragment had its address changed: client and identification.
     fragments: Recent<(u32, u16)>,
 }
 
@@ -203,7 +203,7 @@ mod tests {
             let expected = datagram((ASKED, 53), (CLIENT, 4_000), text, 0);
             assert_eq!(answered(&mut replies, reply), expected, "{text:?}");
         }
-        // no sum stays none
+        // an absent checksum stays absent
         let mut reply = datagram((SERVER, 53), (CLIENT, 4_000), b"a", 0);
         reply[26..28].copy_from_slice(&[0, 0]);
         assert_eq!(answered(&mut replies, reply)[26..28], [0, 0]);

@@ -16,14 +16,14 @@ pub struct Tally {
     pub(crate) spun: Nanos,
     pub(crate) slept: Nanos,
     pub(crate) span: Nanos,
-    /// The sum of the observation times of all carriers: the times they slept and spun are parts of
+    /// The sum of the observation times of all carriers: the times asleep and spinning are parts of
     /// it.
     pub(crate) watched: Nanos,
     /// Reason why the forwarder has ended, unless it was stopped.
     pub(crate) broken: Option<String>,
 }
 
-/// Maximum recorded lateness; higher values count as this one.
+/// Maximum recorded lateness; higher values count as the maximum.
 const LATE_MAX: Nanos = Nanos::from_secs(60);
 
 impl Tally {
@@ -130,8 +130,7 @@ mod tests {
     use super::*;
     use wan::NoTraces;
 
-    /// Two workers, one half idle and one idle, observed for the same time as one, are busy by a
-    /// quarter.
+    /// Two workers, one half idle and one idle, are busy for a quarter of the time in total.
     #[test]
     fn workers_side_by_side_are_watched_for_one_span() {
         let millis = Nanos::from_millis;

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Number of kill rounds: a process that forks faster is not ended.
+/// Number of kill rounds: a process that forks faster is not killed.
 const ROUNDS_MAX: u32 = 200;
 const ROUND_PAUSE: Duration = Duration::from_millis(5);
 /// Maximum length of a message of the owner: two numbers.

@@ -106,7 +106,7 @@ impl OwnStack {
         self.stack.first_address()
     }
 
-    /// Waits a short time until all closed connections are finished; the rest is reset.
+    /// Waits a short time until all closed connections are finished; everything else is reset.
     pub fn finish_connections(&mut self) {
         let end = monotonic() + GOODBYE;
         let mut ready = Vec::new();
@@ -124,8 +124,8 @@ impl OwnStack {
         self.stack.sent();
     }
 
-    /// Puts outgoing packets on their links and delivers everything due, until nothing more
-    /// results.
+    /// Adds outgoing packets to their links and delivers everything due, until nothing more
+    /// happens.
     fn move_packets(&mut self) {
         let OwnStack { links: Some(links), stack, port, .. } = self else { return };
         loop {
@@ -186,7 +186,7 @@ impl OwnStack {
     }
 
     /// Runs one pass: sends, receives and handles due timers. If packets are batched and none has
-    /// arrived, waits for one, at most `span`.
+    /// arrived, waits for one, for at most `span`.
     fn turn(&mut self, span: Option<Duration>, ready: &mut Vec<Ready>) {
         if self.links.is_none() {
             self.port.exchange(self.now, self.stack.outgoing().packets(), span);

@@ -22,7 +22,7 @@ pub(crate) enum Links {
 }
 
 impl Links {
-    /// Puts outgoing packets on the link.
+    /// Adds outgoing packets to the link.
     pub(crate) fn send<'a>(&mut self, now: Nanos, packets: impl Iterator<Item = &'a [u8]>) {
         match self {
             Links::Common { share, .. } => share.put(now, Direction::Up, packets),
@@ -52,7 +52,7 @@ impl Links {
         }
     }
 
-    /// Takes packets from `read`, at most [`BATCH`]: each enters the link at the time it was read.
+    /// Takes packets from `read`, up to [`BATCH`]: each enters the link at the time it was read.
     pub(crate) fn receive(&mut self, mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>) {
         let mut aside = [0; REAL_MAX];
         for _ in 0..BATCH {

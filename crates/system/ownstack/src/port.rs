@@ -59,7 +59,7 @@ pub(crate) struct LentLink {
 }
 
 impl LentLink {
-    /// Takes the link; `None` while it is in use.
+    /// Sets the link; `None` while it is in use.
     pub(crate) fn take(home: &Arc<LinkHome>) -> Option<LentLink> {
         let link = home.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(LentLink { link: Some(link), home: home.clone() })
@@ -127,7 +127,7 @@ impl PacketPort {
         matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some() && !tun.reads_singly())
     }
 
-    /// Returns whether a TUN device was deleted, as far as noticed.
+    /// Returns whether a TUN device was deleted, if that was noticed.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(&self.source, PortSource::Tun(tun) if tun.gone)
     }
@@ -158,7 +158,7 @@ impl PacketPort {
         }
     }
 
-    /// Sends packets and receives at most [`BATCH`]; if none has arrived it may wait, at most
+    /// Sends packets and receives at most [`BATCH`]; if none has arrived it may wait, for at most
     /// `span`.
     pub(crate) fn exchange<'a>(
         &mut self,
@@ -238,7 +238,7 @@ impl PacketPort {
         }
     }
 
-    /// Records that this number of packets was read one by one in a turn: they arrived together.
+    /// Records the number of packets that were read one by one in a turn: they arrived together.
     pub(crate) fn end_turn(&mut self, packets: usize) {
         if let PortSource::Tun(TunQueue { crowds: Some(crowds), .. }) = &mut self.source {
             crowds.note(packets);
@@ -262,7 +262,7 @@ impl PacketPort {
         }
     }
 
-    /// Sleeps until a packet arrives, at most `span`.
+    /// Sleeps until a packet arrives, for at most `span`.
     pub(crate) fn sleep(&mut self, span: Option<Duration>) {
         let tun = match &mut self.source {
             PortSource::Tun(tun) => tun,

@@ -256,7 +256,7 @@ impl OwnNetwork {
         (first, last)
     }
 
-    /// Returns the first address of the clients of each worker, if IPv4, as behind paths.
+    /// Returns the first client address of each worker, if it is IPv4, as on emulated paths.
     pub fn firsts(&self) -> Arc<[Ipv4Addr]> {
         self.parts.iter().filter_map(|part| ipv4(part.first)).collect()
     }
@@ -432,9 +432,9 @@ impl Ground {
         Ok(Arc::new(Ground { devices, handover, ask: ask.clone(), begun }))
     }
 
-    /// Returns the seed of a worker's next connections. They do not start with the ports of the
-    /// last ones: a server may not have closed those yet, and would reply to the first SYN with a
-    /// challenge ACK (RFC 5961).
+    /// Returns the seed of a worker's next connections. Stacks of later runs do not start with the
+    /// ports of earlier ones: a server may not have closed those yet, and would reply to the first
+    /// SYN with a challenge ACK (RFC 5961).
     fn draw(&self, id: u32, seed: u64) -> Seed {
         let begun =
             self.begun.get(id as usize).map_or(0, |all| all.fetch_add(1, Ordering::Relaxed));

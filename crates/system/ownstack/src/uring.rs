@@ -39,7 +39,7 @@ const WRITE: u64 = 2;
 pub(crate) struct PacketRing {
     ring: BatchRing,
     depth: Depth,
-    /// Buffers not given to the kernel, the most recently used last.
+    /// Buffers not passed to the kernel, the most recently used last.
     free: Vec<u16>,
     /// Buffers with unread packets, and their lengths.
     arrived: Vec<(u16, u32)>,
@@ -108,7 +108,7 @@ impl PacketRing {
         })
     }
 
-    /// Returns whether the kernel no longer works with it.
+    /// Returns whether the kernel no longer uses it.
     pub(crate) fn is_broken(&self) -> bool {
         self.ring.is_broken()
     }
@@ -128,8 +128,8 @@ impl PacketRing {
         self.deliver_packets(packets, Await::No);
     }
 
-    /// Sends packets, and sleeps until one has arrived, at most `span`; arrived packets can then be
-    /// taken.
+    /// Sends packets, and sleeps until one has arrived, for at most `span`; arrived packets can
+    /// then be read.
     pub(crate) fn exchange<'a>(
         &mut self,
         packets: impl Iterator<Item = &'a [u8]>,
@@ -159,7 +159,7 @@ impl PacketRing {
         (packets, bytes)
     }
 
-    /// Gives a suitable number of buffers to the kernel and submits the request that fills them.
+    /// Passes a suitable number of buffers to the kernel and submits the request that fills them.
     fn arm(&mut self) {
         let posted = BUFFERS - self.free.len() - self.arrived.len();
         let more = self.depth.wanted().saturating_sub(posted).min(self.free.len());

@@ -255,7 +255,7 @@ impl Tcb {
         }
     }
 
-    /// Takes one round-trip sample (RFC 6298 section 2). Timestamps yield many samples per round
+    /// Processes a round-trip sample (RFC 6298 section 2). Timestamps yield many samples per round
     /// trip: every sample may raise the deviation, but only the `timed` one lowers it, and never
     /// below the minimum margin of the timeout. Linux keeps the largest deviation of a round trip
     /// for this purpose.
@@ -540,8 +540,8 @@ impl Tcb {
                 // with them
                 cold.ack_at = WITH_BATCH;
             } else if cold.ack_at != WITH_BATCH {
-                // more than one full segment (RFC 9293 section 3.8.6.3 asks for an acknowledgment
-                // at two)
+                // more than one full segment (RFC 9293 section 3.8.6.3 requires an acknowledgment
+                // every two)
                 at_once |= cold.unacknowledged > size || starts && kept.len() as u32 >= size;
             }
             let at = c.stays_at.map(|at| at + skip);

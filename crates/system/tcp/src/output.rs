@@ -119,7 +119,8 @@ impl Tcb {
         cold.usage.full || self.cwnd < self.ssthresh && window < cold.usage.most.saturating_mul(2)
     }
 
-    /// Records how far the congestion window is used, after everything that could be sent was sent.
+    /// Records how much of the congestion window is used, after everything that can be sent was
+    /// sent.
     fn note_usage(&mut self, c: &Context<'_>) {
         let una = self.snd_una;
         let nxt = self.snd_nxt;

@@ -116,8 +116,8 @@ struct PeerRow {
 }
 
 impl PeerRow {
-    /// Returns the payload of a segment that the path accepts, as far as known. An old report does
-    /// not apply to the current path.
+    /// Returns the payload of a segment that the path accepts, if known. An old report does not
+    /// apply to the current path.
     fn path_mss(&self, now: Nanos) -> u16 {
         let is_old = now >= self.narrowed + PATH_MSS_FOR;
         if self.path_mss < u16::MAX && is_old { u16::MAX } else { self.path_mss }
@@ -133,7 +133,7 @@ impl PeerRow {
 const PATH_MSS_FOR: Nanos = Nanos::from_secs(600);
 
 /// Maximum number of challenge ACKs per second, and of replies to segments without a connection
-/// (RFC 5961 section 7 asks for a limit and leaves the number open).
+/// (RFC 5961 section 7 requires a limit but no particular number).
 const ANSWERS_A_SECOND: u32 = 1_000;
 /// Time after which tuples of a connection that we closed may be reused, if timestamps distinguish
 /// old segments from new ones (RFC 6191; tcp_tw_reuse of Linux).

@@ -253,7 +253,7 @@ impl PathLink {
         }
     }
 
-    /// Returns when the next packet may leave; asking earlier is pointless.
+    /// Returns when the next packet may leave; an earlier query is pointless.
     pub fn next_at(&mut self) -> Option<Nanos> {
         let flying = self.flight.first().map(|first| first.due);
         let floor = if self.spec.ahead.is_some() { Nanos::ZERO } else { self.spec.delay.least() };

@@ -72,7 +72,7 @@ pub(crate) struct Transmitter {
     origin: Nanos,
     /// The next delivery opportunity of a trace.
     opportunity: u64,
-    /// The rest of it, and of the packet that it partly carries.
+    /// Bytes left of the opportunity, and of the packet that is partly sent.
     room: u32,
     partly: Option<(Packet, u32)>,
 }
@@ -166,8 +166,7 @@ impl Transmitter {
         out(packet, leaves);
     }
 
-    /// Carries a packet, or a part of one, with the current opportunity; false if the queue is
-    /// empty.
+    /// Sends a packet, or part of it, with the current opportunity; false if the queue is empty.
     fn use_opportunity(
         &mut self,
         spec: &LinkSpec,
@@ -204,7 +203,7 @@ impl Transmitter {
     }
 }
 
-/// Returns how long `bytes` take at a rate in bits per second.
+/// Returns the duration of `bytes` at a rate in bits per second.
 pub(crate) fn transmission(bytes: u64, bits_per_second: u64) -> Nanos {
     let rate = u128::from(bits_per_second.max(1));
     let nanos = (u128::from(bytes) * 8_000_000_000 + rate / 2) / rate;

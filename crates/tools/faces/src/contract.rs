@@ -19,7 +19,7 @@ pub trait Files {
     /// Fails with the operating system's number and sentence for it.
     fn read(&self, path: &str) -> Result<Vec<u8>, SystemError>;
 
-    /// Returns the contents of all plain files of a folder, at most [`FOLDER_FILES_MAX`] of them.
+    /// Returns the contents of all plain files of a folder, up to [`FOLDER_FILES_MAX`] files.
     ///
     /// # Errors
     /// Fails like [`Files::read`], for the folder.
@@ -38,7 +38,7 @@ pub trait Files {
     /// Requests a page and returns the references of its elements, in order.
     ///
     /// # Errors
-    /// Fails with one sentence on why there is no such page.
+    /// Fails with one sentence on why the page does not exist.
     fn look_at(&self, page: &PageRequest<'_>) -> Result<Vec<Reference>, String> {
         Err(format!("{} cannot be requested", page.url))
     }
@@ -284,7 +284,7 @@ pub enum StartTrouble {
     Script(String),
     /// A script's request is invalid: `REASON at LINE:COLUMN`.
     Request(String),
-    /// Any other trouble, as printed by the native command.
+    /// Any other error, as printed by the native command.
     Other(String),
 }
 

@@ -20,7 +20,7 @@ pub struct Getopt<'a> {
     /// Accepted letters, such as `n:k`; a colon marks a letter that takes a value.
     letters: &'a str,
     at: usize,
-    /// The rest of a group of letters: `c5` of `-kc5`.
+    /// The remainder of a group of letters: `c5` of `-kc5`.
     group: &'a str,
 }
 

@@ -51,7 +51,7 @@ struct Processes(Vec<Child>);
 impl Drop for Processes {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // it may have ended by itself
+            // it may have exited on its own
             child.kill().ok();
             child.wait().ok();
         }

@@ -18,7 +18,7 @@ const SUBSCRIPTION_MAX: usize = 8_192;
 /// Pause between two attempts to reach the server at first.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Address of the server, and how it is trusted.
+/// Address of the server, and how its certificate is verified.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NatsEndpoint {
     pub url: String,
@@ -47,7 +47,7 @@ pub enum Incoming {
 /// Subject and text of a message; without a message, the end.
 type OutgoingMessage = (String, Option<Vec<u8>>);
 
-/// Open connection. It reconnects by itself; messages sent meanwhile are delivered afterwards.
+/// Open connection. It reconnects automatically; messages sent meanwhile are delivered afterwards.
 #[derive(Debug)]
 pub struct NatsLink {
     out: LinkSender,
@@ -146,7 +146,7 @@ impl Drop for NatsLink {
     }
 }
 
-/// Returns the pause before an attempt, counted from 1. The client also asks before the very first
+/// Returns the pause before an attempt, counted from 1. The client also calls this before the first
 /// connection, which needs no pause.
 fn reconnect_delay(attempt: usize) -> Duration {
     match attempt {

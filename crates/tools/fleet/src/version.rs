@@ -6,7 +6,7 @@ use crate::FleetError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerVersion(pub u32, pub u32, pub u32);
 
-/// First version of each line with the security fixes of 2026; later lines have them.
+/// First version of each line with the security fixes of 2026; later release lines have the fixes.
 const FIXED: [ServerVersion; 3] =
     [ServerVersion(2, 11, 16), ServerVersion(2, 12, 7), ServerVersion(2, 14, 0)];
 /// Oldest tested version.

@@ -342,7 +342,7 @@ impl Consent<'_> {
     }
 }
 
-/// Reads a plan and makes everything ready for a part of it.
+/// Reads a plan and prepares everything for a part of it.
 fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPlan>, String> {
     let plan_bundle = PlanBundle::read(bytes)?;
     let plan = plan_bundle.plan()?;

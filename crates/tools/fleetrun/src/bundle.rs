@@ -10,7 +10,7 @@ use units::Nanos;
 /// Rows of an agent's workers, merged per edge.
 #[derive(Debug)]
 pub(crate) struct Bundle {
-    /// The run, and the step in it.
+    /// The run, and its step.
     step: (u64, u64),
     /// The first instant of the step, the origin of sent instants.
     start: Nanos,

@@ -176,7 +176,7 @@ impl Ledger {
         self.parts.retain(|part| part.offer != Some(offer));
     }
 
-    /// Keeps the part, which no agent accepted: the agent owes it to the end.
+    /// Keeps the part, which no agent accepted: the agent owes it until the end.
     pub(crate) fn keep(&mut self, offer: u64) {
         let refused = self.parts.iter_mut().filter(|part| part.offer == Some(offer));
         refused.for_each(|part| part.until = Nanos::NEVER);
@@ -190,7 +190,7 @@ impl Ledger {
         std::mem::take(&mut self.ghost)
     }
 
-    /// Returns the calls that its own rows report as presented to the server, whatever their
+    /// Returns the calls that its own rows report as presented to the server, regardless of their
     /// outcome.
     pub(crate) fn offered(&self) -> u64 {
         self.measured.due.saturating_sub(self.measured.dropped)

@@ -260,7 +260,7 @@ impl Merge {
         self.lose_agent(wire, agent, why);
     }
 
-    /// Charges a finished agent for a part that it took over: it still owes that part.
+    /// Charges a finished agent for a part that it took over and still owes.
     fn charge_taken_part(&mut self, row: usize, observer: &mut dyn Watcher) {
         let ledger = &mut self.ledgers[row];
         let (measured, warm_up) = ledger.lost_counts_until(self.owed.as_ref(), self.cut);

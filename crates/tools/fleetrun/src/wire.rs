@@ -223,7 +223,7 @@ impl Wire {
         loop {
             let series = self.with(|manager| manager.seen().cloned())?;
             let last = series.rows.last().map_or(0.0, |row| row.at_s);
-            // a row ends within a tenth of a second of its edge, unless nothing reads any more
+            // a row ends within a tenth of a second of its edge, unless nothing reads anymore
             let whole = last + 0.1 >= span_s || !series.trouble.is_empty();
             if whole || span_s.is_infinite() || net::reactor::monotonic() > until {
                 return Some(series);

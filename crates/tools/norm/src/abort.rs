@@ -58,7 +58,7 @@ impl Aborts {
         Aborts { timeout, now: Rc::default(), next: Cell::new(0), watched: RefCell::default() }
     }
 
-    /// Counts the steps for ever.
+    /// Counts the steps forever.
     pub(crate) async fn tick(&self) {
         let step = (self.timeout / STEPS).max(Duration::from_millis(1));
         loop {
@@ -87,7 +87,7 @@ impl Aborts {
         })
     }
 
-    /// Takes a watch into the list.
+    /// Adds a watch to the list.
     pub(crate) fn request(self: &Rc<Aborts>, watch: Rc<Watch>) -> Abort {
         let id = self.next.get();
         self.next.set(id + 1);
@@ -107,7 +107,7 @@ impl Watch {
         self.waiting.get()
     }
 
-    /// Records that a write found the socket full: the waiting begins, if it has not begun.
+    /// Records that a write found the socket full: the wait begins, if it has not begun.
     pub(crate) fn write_blocked(&self) {
         if self.waiting.get() == Waiting::Nothing {
             self.wait_for(Waiting::Taking);

@@ -37,7 +37,7 @@ pub(crate) fn check(parts: &Parts) -> Option<Reply> {
         let text = "A request needs one Host field that names a host (RFC 9112 §3.2).\n";
         return Some(Reply::text(StatusCode::BAD_REQUEST, text));
     }
-    // hyper has seen to it that chunked is the last coding; the others it leaves to us
+    // hyper has ensured that chunked is the last coding; the others it leaves to us
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
         let text = "The only transfer coding here is chunked.\n";

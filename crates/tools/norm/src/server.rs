@@ -102,7 +102,7 @@ pub enum StartError {
         path: PathBuf,
         reason: io::Error,
     },
-    /// Error in an interpreter script, in its own words.
+    /// Error in an interpreter script, as reported by the interpreter.
     Script(String),
     /// The system refused a thread, a descriptor or an event loop.
     Resources(io::Error),
@@ -224,7 +224,7 @@ impl NormServer {
         }
     }
 
-    /// Waits for a while; a norm site never ends by itself.
+    /// Waits for a while; a norm site never exits on its own.
     pub fn wait(&self, span: Duration) {
         std::thread::sleep(span);
     }
@@ -363,7 +363,7 @@ impl NormThread {
     }
 }
 
-/// Accepts for ever.
+/// Accepts connections forever.
 async fn accept(listener: &TcpListener, shared: &Arc<Shared>, aborts: &Rc<Aborts>) {
     loop {
         match listener.accept().await {
@@ -411,7 +411,7 @@ async fn client_permit(shared: &Shared) -> Option<ClientPermit> {
     Some(ClientPermit(Some(permit)))
 }
 
-/// A connection that has a place.
+/// An accepted connection within the limit on connections.
 #[derive(Debug)]
 struct Accepted {
     socket: TcpStream,

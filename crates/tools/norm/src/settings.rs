@@ -21,8 +21,7 @@ pub struct NormSettings {
     pub host: String,
     /// Port; 0 for any free one.
     pub port: u16,
-    /// Maximum number of open connections, 1..=100,000; further ones are accepted and closed at
-    /// once.
+    /// Maximum number of open connections, 1..=100,000; any more are accepted and closed at once.
     pub max_clients: usize,
     /// The longest that the server waits on a client: for a request's head, for more of its body, or
     /// to take more of a response. 10 ms..=1 h.

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum size of one body in bytes.
 const BODY_MAX: usize = 64 << 20;
-/// Maximum size in bytes of all bodies in memory: of kept ones (512 MiB), and of those in transit.
+/// Maximum size in bytes of all bodies in memory: of kept bodies (512 MiB), and of bodies in
+/// transit.
 const ALL_MAX: usize = 768 << 20;
 
 /// Bytes of all bodies in memory.

@@ -119,7 +119,7 @@ async fn send(
     })
 }
 
-/// The task of a connection, which ends with the exchange even where that runs out of time.
+/// The task of a connection, which ends with the exchange even if that times out.
 struct ConnectionTask(tokio::task::JoinHandle<hyper::Result<()>>);
 
 impl Drop for ConnectionTask {

@@ -16,7 +16,7 @@ pub enum SiteError {
     UnixPath { path: PathBuf, why: &'static str },
     /// An option's value is not understood.
     Value { option: String, value: String, why: String },
-    /// There is no such option.
+    /// The option does not exist.
     Unknown { option: String },
     /// Options that contradict each other.
     Conflict(String),

@@ -36,7 +36,7 @@ pub enum WrongLength {
     Long,
 }
 
-/// Fault of every response; one at a time.
+/// Fault in every response; one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misbehaviour {
     WrongLength(WrongLength),
@@ -66,7 +66,7 @@ pub struct Faults {
     pub error_share: f64,
     /// 0..=1: this share of the requests is answered by a reset connection.
     pub reset_share: f64,
-    /// Maximum number of open connections; further ones are accepted and closed at once.
+    /// Maximum number of open connections; any more are accepted and closed at once.
     pub connection_cap: Option<u64>,
     /// Responses per connection, of which the last announces the close.
     pub close_after: Option<u64>,

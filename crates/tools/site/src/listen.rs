@@ -146,7 +146,7 @@ fn queue_len(backlog: u32) -> i32 {
     i32::try_from(backlog).unwrap_or(i32::MAX)
 }
 
-/// Removes an abandoned socket. Anything else at the path stays.
+/// Removes an abandoned socket. Any other file at the path stays.
 fn clear_stale(path: &Path) -> Result<(), SiteError> {
     let refuse = |why| Err(SiteError::UnixPath { path: path.to_owned(), why });
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };

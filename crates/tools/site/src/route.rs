@@ -53,7 +53,7 @@ pub(crate) enum Route {
         set: Option<String>,
     },
     Gzip(u64),
-    /// A sequence of events by a schedule.
+    /// A sequence of events on a schedule.
     Events(EventPlan),
     /// Language model.
     Model(ModelPage),
@@ -74,7 +74,7 @@ pub(crate) enum Route {
     Redirect(u64),
     /// A file of the set that is served, by its path without a slash in front.
     File(String),
-    /// A dynamic page that belongs to such a set.
+    /// A dynamic page that belongs to a file set.
     Dynamic(String),
 }
 
@@ -235,7 +235,8 @@ fn token(query: Option<&str>) -> Result<Route, Refusal> {
 /// Start of the names of tokens that expire; the millisecond since 1970 follows.
 const UNTIL: &str = "until-";
 
-/// Returns the answer of an OAuth server at this millisecond since 1970 (RFC 6749 section 5.1).
+/// Returns an OAuth server's response at this time, in milliseconds since 1970 (RFC 6749 section
+/// 5.1).
 pub(crate) fn token_text(lifetime: Nanos, unix_ms: u64) -> String {
     let until = unix_ms + lifetime.0 / 1_000_000;
     format!(

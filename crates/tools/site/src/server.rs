@@ -157,8 +157,8 @@ impl Site {
         self.lateness.read()
     }
 
-    /// Waits until the site has ended by itself (`die_after`) or `timeout` is over; returns whether
-    /// it has ended.
+    /// Waits until the site has stopped by itself (`die_after`) or `timeout` is over; returns
+    /// whether it has ended.
     pub fn wait(&self, timeout: Duration) -> bool {
         matches!(self.alive.recv_timeout(timeout), Err(RecvTimeoutError::Disconnected))
     }
@@ -166,7 +166,7 @@ impl Site {
     /// Stops serving, closes all connections, and returns the final counters.
     ///
     /// # Errors
-    /// Fails if a thread ended by a bug or by the system's refusal.
+    /// Fails if a thread ended because of a bug or because the system refused an operation.
     pub fn stop(mut self) -> Result<Served, SiteError> {
         self.end()?;
         Ok(self.served())

@@ -46,7 +46,7 @@ pub struct Late {
 pub struct Weaknesses {
     /// Number of workers that perform `service`, instead of one.
     pub workers: Option<u64>,
-    /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
+    /// Responses leave at the ticks of a clock with this period: at the same instants for all.
     pub quantum: Option<Nanos>,
     /// True if head and body are written separately, with Nagle's algorithm on.
     pub nagle: bool,

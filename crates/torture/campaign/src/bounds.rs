@@ -26,7 +26,7 @@ pub(crate) fn opens_max(governor: &Governor, most: u64) -> u64 {
 }
 
 /// Returns the number of requests that may start at the same instant without waiting, at most
-/// `most`: a request that is admitted but can be written only a moment later asks twice.
+/// `most`: a request that is admitted but can only be written a moment later counts twice.
 pub(crate) fn requests_max(governor: &Governor, most: u64) -> u64 {
     let bound = governor.bounds().and_then(|bounds| bounds.requests_max);
     bound.map_or(most, |bound| most.min(bound.saturating_sub(BEACONS) / 2)).max(1)

@@ -113,7 +113,7 @@ fn family_sort(family: &Family) -> FamilySort {
     }
 }
 
-/// Returns the sort of a case implemented in code.
+/// Returns the kind of a case implemented in code.
 fn sort(case: &Case) -> Option<FamilySort> {
     case.family.as_ref().map(family_sort)
 }

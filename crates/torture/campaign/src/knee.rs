@@ -1,4 +1,4 @@
-//! The knee, as far as it was found, and the limit that stopped the load from growing.
+//! The knee, if found, and the limit that stopped the load from growing.
 
 use torture::result::{Measure, Unit};
 use units::show;

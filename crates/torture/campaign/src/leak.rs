@@ -40,7 +40,7 @@ const SHOWN_MAX: usize = 4;
 /// Interval between the conversations of a repeated round.
 const PACE: Nanos = Nanos::from_millis(10);
 
-/// Maximum duration of such a round: leaks occur at once.
+/// Maximum duration of a round that looks for leaks: they occur at once.
 const HOLD: Nanos = Nanos::from_secs(5);
 
 /// A resource that a server holds.
@@ -78,7 +78,7 @@ impl HeldResource {
     }
 }
 
-/// A resource that leaks, in words.
+/// A resource that leaks, for reports.
 #[derive(Clone, Debug)]
 pub(crate) struct Leak {
     what: HeldResource,

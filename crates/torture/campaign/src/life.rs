@@ -33,7 +33,7 @@ pub(crate) enum AffectedPart {
     Nothing,
     /// A worker that crashed; any other exit is not a loss.
     Worker,
-    /// The server, ended by a signal that another process or the kernel sent.
+    /// The server, terminated by a signal that another process or the kernel sent.
     Killed,
     Server,
 }
@@ -46,7 +46,7 @@ fn is_killed(how: Ending) -> bool {
     matches!(how, Ending::Signal { number, .. } if SENT_SIGNALS.contains(&number))
 }
 
-/// Explanation of such an end, appended to its description.
+/// Explanation appended to the description of a process that was killed from outside.
 const KILLED_BY: &str = ", sent by another process or by the kernel: an operator, a supervisor, \
     or the OOM killer";
 

@@ -90,7 +90,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
 }
 
 /// Returns whether a shorter form of an HTTP/1 request violates a framing rule that the whole
-/// satisfies. Such a form may fail for that reason.
+/// satisfies. That form may fail because of the violation.
 fn has_new_fault(whole: &FramingReading, moves: &[Move]) -> bool {
     let is_new = |fault: &FramingFault| !whole.faults.contains(fault);
     whole.minor.is_some() && framing::read(&sent(moves)).faults.iter().any(is_new)

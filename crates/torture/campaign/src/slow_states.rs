@@ -1,4 +1,5 @@
-//! Slow states of connections: the tested ones, their results, and those held during other cases.
+//! Slow states of connections: the tested states, their results, and the states held during other
+//! cases.
 
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use units::Nanos;

@@ -45,7 +45,7 @@ pub(crate) fn exchange(
     let mut had = AheadAttempts::default();
     let mut restarts = 0;
     while let Some(attempt) = tries.next() {
-        // the short attempt before the concurrent ones counts too
+        // the short attempt before the concurrent attempts counts too
         let enough = had.silent && attempt == TRIES;
         if enough || runner.is_stopped() || attempt > 1 && runner.case_is_over() {
             break;
@@ -172,7 +172,7 @@ fn next_try(
     }
     let judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
     if judgement.outcome < TestOutcome::Inconclusive {
-        // the server may wait for more data, whatever the timeout
+        // the server may wait for more data, regardless of the timeout
         return (script, talk);
     }
     inherited_state::isolate_attempt(runner);

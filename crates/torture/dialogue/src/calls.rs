@@ -37,7 +37,7 @@ pub fn codes(text: &str) -> Result<Vec<u8>, ParseError> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallStatus {
     pub number: u32,
-    /// Its name, such as NOT_FOUND.
+    /// The status name, such as NOT_FOUND.
     pub name: &'static str,
 }
 

@@ -101,13 +101,13 @@ impl Spent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Now,
-    /// Ask again at this instant.
+    /// Try again at this instant.
     At(Nanos),
     /// The run has stopped, or the peer is not a permitted address.
     Never,
 }
 
-/// Response field by which a server asks a tester to stop, with its value.
+/// Response field with which a server asks a tester to stop, with its value.
 pub const STOP_FIELD: (&str, &str) = ("loadstone-torture", "stop");
 
 /// Interval of repeated requests for a connection if there is no room.
@@ -153,8 +153,8 @@ pub struct Governor {
     in_front: Vec<String>,
 }
 
-/// Regular request that announces the run and the case in the server's log. [`SPENT`] in it is
-/// replaced with the traffic since it was set.
+/// Regular request that announces the run and the case in the server's log. [`SPENT`] in the text
+/// is replaced with the traffic since it was set.
 #[derive(Clone, Debug)]
 struct Beacon {
     script: TalkScript,

@@ -38,7 +38,7 @@ pub use step::{
 
 use tcp::End;
 
-/// Maximum number of packets of one conversation, whatever its script requests.
+/// Maximum number of packets of one conversation, regardless of its script requests.
 pub const PACKETS_MAX: u64 = 20_000;
 
 /// Source and destination of packets: a network device or a simulated network.

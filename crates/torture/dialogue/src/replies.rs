@@ -14,7 +14,7 @@ pub const RESPONSES_MAX: usize = 1_024;
 /// Maximum size of junk kept for the report.
 const JUNK_MAX: usize = 1 << 10;
 
-/// One response, as far as received.
+/// One response, in the state received so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -46,7 +46,7 @@ impl Response {
         })
     }
 
-    /// Returns whether there is such a field, whatever the bytes of its value.
+    /// Returns whether the field is present, regardless of the bytes in its value.
     pub fn has_field(&self, name: &str) -> bool {
         let named = |line: &[u8]| {
             let colon = line.iter().position(|byte| *byte == b':');
@@ -133,7 +133,7 @@ impl Replies {
         Replies { frames: Some(Box::new(FrameReader::kept(frames))), ..self }
     }
 
-    /// Sets the method of the next response, whatever was sent before.
+    /// Sets the method of the next response, regardless of what was sent before.
     pub fn expect(&mut self, method: &str) {
         let done = self.whole();
         self.methods.resize(done, "GET".to_owned());
@@ -465,7 +465,7 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// Describes what was parsed in one line, which must not depend on how the input is split.
+    /// Describes everything parsed in one line, which must not depend on how the input is split.
     fn read(methods: &[&str], input: &str, ended: bool) -> String {
         let methods: Vec<String> = methods.iter().map(|method| (*method).to_owned()).collect();
         let whole = describe(&methods, &[input.as_bytes()], ended);

@@ -103,7 +103,7 @@ pub struct Values {
     pub table: u64,
 }
 
-/// Returns the bytes that `text` stands for.
+/// Returns the bytes that `text` represents.
 ///
 /// # Errors
 /// Fails if the text is invalid, with a sentence that quotes the position.
@@ -201,7 +201,7 @@ fn write_byte(out: &mut String, byte: u8) {
     }
 }
 
-/// Takes one escape from the front.
+/// Parses and removes one escape at the front.
 fn escape<'t>(text: &'t str, out: &mut Vec<u8>) -> Result<&'t str, String> {
     let wrong =
         || format!("{} is not an escape; write \\r, \\n, \\t, \\0, \\\\ or \\xHH", quoted(text));
@@ -227,7 +227,7 @@ fn hex(digits: &str) -> Option<u8> {
     if plain { u8::from_str_radix(digits, 16).ok() } else { None }
 }
 
-/// Takes one macro from the front.
+/// Parses and removes one macro at the front.
 fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t str, String> {
     let Some(end) = closing(text) else {
         return Err(format!("{} has no }}", quoted(text)));

@@ -13,7 +13,7 @@ use request::{Http2Request, parse_request};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
-/// Start of every such connection.
+/// Start of every HTTP/2 connection.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEAD: usize = 9;
 /// Maximum frame size in both directions.

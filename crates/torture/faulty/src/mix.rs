@@ -1,4 +1,4 @@
-//! Responses that reach a client that did not ask for them.
+//! Responses that reach a client that did not send the request.
 
 use super::{Act, Defect, Defects};
 

@@ -6,7 +6,7 @@ use super::{Defect, Defects};
 pub const POOL: usize = 8;
 /// Slots of a server that leaks them.
 pub const LEAKY_POOL: usize = 64;
-/// Slots of a server that leaks some of them, and whose idle connections occupy them.
+/// Slots of a server that leaks slots, and whose idle connections occupy them.
 pub const HELD_POOL: usize = 108;
 
 /// The number of slots, the condition that occupies one, and the number of occupied ones.

@@ -59,7 +59,7 @@ const GET: &str = "GET /page HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST_HEAD: &str = "POST /post HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n";
 const NEVER: (f64, &str) = (-1.0, "");
 
-/// Sends `begin`, then `drip` every 5 s; returns what was received within 200 s.
+/// Sends `begin`, then `drip` every 5 s; returns the data received within 200 s.
 fn held(defects: &[Defect], begin: &str, drip: &str) -> (f64, String) {
     let mut harness = Harness::new(defects);
     harness.connect(1);

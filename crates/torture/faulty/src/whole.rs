@@ -32,7 +32,7 @@ const WAITING_MAX: usize = 1 << 20;
 /// Memory leaked per request, and in total.
 const LEAK: usize = 64 << 10;
 const LEAK_MAX: usize = 256 << 20;
-/// Number of such pieces leaked per body.
+/// Number of pieces leaked per body.
 const BODY_LEAK: usize = 8;
 /// Memory that a chunk size beyond the limit allocates, and growth per second after one that a client
 /// does not complete. Only the shown state has this memory.
@@ -63,7 +63,7 @@ pub struct FaultyServer {
     /// If requests are work.
     worker: Option<Worker>,
     clients: BTreeMap<u64, ClientState>,
-    /// Connections waiting for a slot, the oldest first.
+    /// Connections waiting for a slot, oldest first.
     queue: VecDeque<u64>,
     /// Pending actions, by instant, in order.
     acts: BTreeMap<(Nanos, u64), (u64, Act)>,

@@ -129,7 +129,7 @@ pub fn load_effect(
     LoadEffect { base, cases: spans.iter().map(one).collect(), left_out: 0 }
 }
 
-/// Returns the time from `end` to the first normal second, whatever else ran meanwhile.
+/// Returns the time from `end` to the first normal second, regardless of what else ran meanwhile.
 fn recovery(sorted: &[LoadCall], base: &Interval, end: Nanos) -> Option<Nanos> {
     let last = sorted.last()?.due;
     let mut from = end;

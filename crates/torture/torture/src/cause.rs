@@ -24,23 +24,23 @@ enum Trigger {
     Missing(String),
     /// The reason why the received bytes are not a response.
     Reply(String),
-    /// The server fails at random, whatever the input.
+    /// The server fails at random, regardless of the input.
     Chance,
     /// The server sends no final response after 100 (Continue).
     OnlyContinue,
-    /// The server never releases a connection, whatever it sent.
+    /// The server never releases a connection, regardless of the sent data.
     EveryConnection,
     /// A response to HEAD has content.
     HeadContent,
     /// Many ranges of one page.
     LongRanges,
-    /// The response begins with the version of the request, whatever that is.
+    /// The response begins with the version of the request, regardless of which.
     EchoedVersion,
     /// No Host, several, or an invalid one.
     Host,
     /// Trailers, even valid ones. The server responds with an error or parses them as a request.
     Trailers,
-    /// As many connections as the server serves at once, whatever they do.
+    /// As many connections as the server serves at once, regardless of what they do.
     ConnectionLimit,
     /// An invalid head.
     InvalidHead,
@@ -98,8 +98,8 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     merge_roots(cases, &faults);
 }
 
-/// Merges missing fields into a later finding of the same severity that lacks them too. It was no
-/// candidate because it has other failures as well.
+/// Merges missing fields into a later finding of the same severity that lacks them too. It was not
+/// a candidate because it has other failures as well.
 fn merge_roots(cases: &mut [CaseResult], faults: &[Vec<BTreeSet<ServerFault>>]) {
     let rated = |case: &CaseResult| severity::of_case(case).map(|rated| rated.severity);
     for at in 0..cases.len() {
@@ -324,7 +324,7 @@ fn page(sent: &[u8]) -> Vec<u8> {
     target.unwrap_or_default().split(|byte| *byte == b'?').next().unwrap_or_default().to_vec()
 }
 
-/// Returns whether chunked content violates its framing after a head without such faults.
+/// Returns whether chunked content violates its framing after a head with valid framing.
 fn has_invalid_chunks(sent: &[u8], reading: &FramingReading) -> bool {
     let head = framing::read(&sent[..reading.head.min(sent.len())]);
     reading.framing == ContentFraming::Chunked
@@ -419,7 +419,7 @@ fn byte_sort(byte: u8) -> Option<ByteSort> {
     }
 }
 
-/// Returns the sort of a percent-encoded byte.
+/// Returns the kind of a percent-encoded byte.
 fn escaped(digits: Option<&[u8]>) -> Option<ByteSort> {
     let text = digits.and_then(|digits| std::str::from_utf8(digits).ok());
     match text.and_then(|text| u8::from_str_radix(text, 16).ok()) {
@@ -482,7 +482,7 @@ mod tests {
         );
         // one that may have several causes is explained by a later one with a single cause
         assert_eq!(merged(vec![nul("F-01", both), nul("F-02", encoded)]), "F-01=F-02 F-02");
-        // a bad status line, whatever caused it
+        // a bad status line, regardless of the cause
         let no_http = |id: &str, sent: &[u8], why: &str| {
             let mut row = row(id, Some(FailureKind::NoHttp), "x", sent);
             row.exchanges[0].judgement.cause = Some(Cause::NoHttp(why.to_owned()));
@@ -563,7 +563,7 @@ mod tests {
             row.exchanges[0].judgement.cause = Some(cause);
             row
         };
-        // whatever their texts say
+        // regardless of their texts
         let lost = |id: &str| because(id, Some(FailureKind::Lost), Cause::Chance);
         assert_eq!(merged(vec![lost("F-01"), lost("F-16")]), "F-01 F-16=F-01");
         let silent = |id: &str, sent: &[u8]| row(id, Some(FailureKind::Hang), "x", sent);
@@ -593,7 +593,7 @@ mod tests {
     #[test]
     fn long_heads_pipelines_and_chunks_are_causes() {
         let nul = |id: &str, bytes: &[u8]| row(id, Some(FailureKind::Status(500)), "x", bytes);
-        // a long head, whatever is in it
+        // a long head, regardless of its content
         let long = |part: &str| format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", part.repeat(3_000));
         let (plain, odd) = (long("a/"), long("%ff"));
         let pair = |odd: &str| vec![nul("F-02", odd.as_bytes()), nul("L-06", plain.as_bytes())];

@@ -117,7 +117,7 @@ impl FramingReading {
             && self.hosts == 1
     }
 
-    /// Returns the faults that leave the end of the message open, or its content.
+    /// Returns the faults that leave the end or the content of the message undefined.
     pub fn ambiguities(&self) -> impl Iterator<Item = FramingFault> {
         let minor = [FramingFault::StartLine, FramingFault::Field, FramingFault::LineEnd];
         self.faults.iter().copied().filter(move |fault| !minor.contains(fault))

@@ -77,7 +77,7 @@ pub struct Judgement {
     pub why: String,
     /// Kind of the failure.
     pub kind: Option<FailureKind>,
-    /// The cause, if the outcome shows it whatever was sent.
+    /// The cause, if the outcome shows it regardless of the sent data.
     pub cause: Option<Cause>,
 }
 
@@ -92,11 +92,11 @@ pub enum Cause {
     NoContinue,
     /// No final response follows the interim response 100 (Continue).
     OnlyContinue,
-    /// Connections leak whatever they send: a plain request suffices.
+    /// Connections leak regardless of what they send: a plain request suffices.
     EveryConnection,
     /// The received bytes are not a response, for this reason.
     NoHttp(String),
-    /// The response begins with the version of the request, whatever that is.
+    /// The response begins with the version of the request, regardless of which.
     EchoedVersion,
     /// A response to HEAD has content, which the client parses as the next response.
     HeadContent,
@@ -140,7 +140,7 @@ fn must_refuse(exchange: &Exchange) -> bool {
 /// Status of the interim response that encourages a client to send content.
 const CONTINUE: u16 = 100;
 
-/// Returns the cause that a kind of failure names, whatever was expected.
+/// Returns the cause that a kind of failure names, regardless of the expectation.
 pub fn cause_of(kind: Option<FailureKind>, talk: &Talk) -> Option<Cause> {
     match kind? {
         FailureKind::NoContinue => Some(Cause::NoContinue),

@@ -1,4 +1,4 @@
-//! Checks of every response, whatever the request was: RFC 9110 and RFC 9112 bind the sender of
+//! Checks of every response, regardless of the request: RFC 9110 and RFC 9112 bind the sender of
 //! each message. No additional requests are sent.
 
 use crate::case::RequirementLevel;

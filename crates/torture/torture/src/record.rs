@@ -105,7 +105,7 @@ pub fn sent(steps: &[Move]) -> Vec<u8> {
     each.collect::<Vec<&[u8]>>().concat()
 }
 
-/// Returns the pauses between those bytes, and what else the client does; leading and trailing
+/// Returns the pauses between the sent bytes, and other actions of the client; leading and trailing
 /// pauses are omitted.
 pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
     let (mut after, mut waiting, mut found) = (0, Nanos::ZERO, Vec::new());
@@ -135,8 +135,8 @@ pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
     found
 }
 
-/// Adds an action that a shell cannot repeat, unless such an action is the last entry: thousands
-/// of single bytes are one entry.
+/// Adds an action that a shell cannot repeat, unless the last entry is one already: thousands of
+/// single bytes are one entry.
 fn other_action(found: &mut Vec<SentPause>, after: u64) {
     if !found.last().is_some_and(|last| last.other_action) {
         found.push(SentPause { after, other_action: true, ..SentPause::default() });

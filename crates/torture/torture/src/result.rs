@@ -74,7 +74,7 @@ impl Recovery {
     }
 }
 
-/// Result of a case: as bad as its worst exchange.
+/// Result of a case: the outcome of its worst exchange.
 #[derive(Clone, Debug)]
 pub struct CaseResult {
     pub case: Case,
@@ -256,7 +256,7 @@ pub const NOISE_FLOOR: Nanos = Nanos::from_millis(20);
 pub const NOISE_FEW: u64 = 3;
 
 impl Baseline {
-    /// Returns why nothing can be compared with it.
+    /// Returns why it cannot be compared with other results.
     pub fn trouble(&self) -> Option<String> {
         if self.probes == 0 {
             return Some("no probe got a response before the first case".to_owned());

@@ -1,4 +1,4 @@
-//! The permutation test: how rare a difference is among those of random labelings.
+//! The permutation test: how rarely random labelings give such a difference.
 
 use super::Block;
 use units::Stream;

@@ -35,7 +35,7 @@ const IMPROVED_MIN: f64 = 1.2;
 const CALLS_MIN: f64 = 20.0;
 
 /// Returns whether the steps fail alike at different loads, so that the load is not the cause: the
-/// first two usable ones or, if these have few calls, the lowest levels and those above.
+/// first two usable levels or, if these have few calls, the lowest levels and those above.
 pub fn fails_alike(steps: &[Point]) -> bool {
     let usable: Vec<&Point> = steps.iter().filter(|point| !point.client_limited).collect();
     if let [first, second] = usable[..] {
@@ -56,7 +56,7 @@ pub fn fails_alike(steps: &[Point]) -> bool {
     !high.is_empty() && both_fail(low, high)
 }
 
-/// Returns whether both groups fail, and the lower one hardly less.
+/// Returns whether both groups fail, and the lower one fails nearly as much.
 fn both_fail(low: &[&Point], high: &[&Point]) -> bool {
     let pooled = |points: &[&Point]| {
         let calls = |point: &&Point| (point.achieved_per_s * point.window_s).max(1.0);

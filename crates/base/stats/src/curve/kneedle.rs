@@ -31,7 +31,7 @@ pub fn kneedle(x: &[f64], y: &[f64], form: Form, sensitivity: f64) -> Option<f64
     })
 }
 
-/// Returns the curve turned so that it rises and is concave.
+/// Returns the curve mirrored so that it rises and is concave.
 fn upright(y: &[f64], form: Form) -> Vec<f64> {
     let max = y.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match form {

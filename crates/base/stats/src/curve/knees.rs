@@ -112,13 +112,13 @@ fn knee_of_users(levels: &[Level]) -> Option<Knee> {
     if !(base > 0.0 && at.is_finite()) {
         return None;
     }
-    // levels well beyond are on the plateau: their scatter is noise, whatever its cause
+    // levels well beyond are on the plateau: their scatter is noise, regardless of its cause
     let counted = counting_noise(first).hypot(counting_noise(top));
     let from = if at <= first.at * (1.0 + 2.0 * counted) { levels[1].at } else { BEYOND * at };
     let beyond: Vec<f64> = levels.iter().filter(|level| level.at >= from).map(rate).collect();
     let noise = counting_noise(first).hypot(scatter(&beyond).max(counting_noise(top)));
     let (low, high) = (at * (1.0 - 2.0 * noise), at * (1.0 + 2.0 * noise));
-    // the plateau has been seen only if levels lie beyond what the knee may be
+    // the plateau has been seen only if levels lie beyond the upper end of the knee
     if beyond.is_empty() || high >= top.at {
         return None;
     }
@@ -224,7 +224,7 @@ fn throughput_shortfall(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> 
         found[first..].iter().find(|mean| mean.fails || shortfall(mean) > by_chance(mean))?;
     let (high, end) = (decisive.level, found[first].level);
     let below = if first > 0 { found[first - 1].level } else { 0.0 };
-    // for failing calls it is unknown at which load that began
+    // if calls fail, the load at which that began is unknown
     let at = if found[first].fails { below } else { found[first].achieved.clamp(below, end) };
     // keeping up to within a hundredth is the precision of the rule
     Some((at, FOLLOWS_SHARE * below, high))

@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(found(&[(5, 1, 10), (5, 0, 10), (5, 1, 10), (5, 0, 10)]), None);
         assert_eq!(found(&[(0, 0, 0), (0, 0, 0), (0, 0, 0)]), None);
         assert_eq!(found(&[]), None);
-        // an interval without a call is neither good nor bad
+        // an interval without a call counts as neither good nor bad
         assert_eq!(found(&[(5, 0, 10), (0, 0, 0), (5, 0, 10)]), Some(0.0));
     }
 

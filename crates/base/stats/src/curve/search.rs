@@ -85,7 +85,7 @@ const SHORT_MAX: usize = 5;
 const PLACES: [f64; 4] = [0.5, 0.25, 0.75, 0.5];
 /// Number of long trials on either side of the edge that an interval needs.
 const LONG_EACH_SIDE: usize = 2;
-/// A search below the client's limit ends this close to it.
+/// Distance from the client's limit at which a search below it ends.
 const NEAR_LIMIT: f64 = 1.05;
 
 /// State machine of the search. [`Search::next`] returns the next trial, [`Search::record_end`]
@@ -109,7 +109,7 @@ impl Search {
         Search { config, tried: Vec::new(), limit: f64::INFINITY }
     }
 
-    /// Returns the next load, or the end of the search. Calling it twice gives the same answer.
+    /// Returns the next load, or the end of the search. Calling it twice returns the same trial.
     pub fn next(&self) -> Next {
         if self.tried.len() >= self.config.trials_max {
             return Next::Done;
@@ -273,7 +273,7 @@ impl Search {
         };
         let mut level = belief.quantile(place).clamp(self.config.lowest, self.config.highest);
         if level >= self.limit {
-            // as near to the client's limit as it gets
+            // as close to the client's limit as possible
             level = (self.limit / NEAR_LIMIT).max(self.config.lowest);
             if self.tried.iter().any(|(trial, _)| trial.long && same(trial.level, level)) {
                 return Next::Done;

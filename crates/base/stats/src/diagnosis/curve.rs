@@ -17,7 +17,7 @@ const LOSS_MIN: f64 = super::rules::COHERENCY_LOSS_MIN;
 /// Findings of single steps that a whole curve decides better.
 const DECIDED: &[&str] = &["serial-handler", "worker-pool", "cpu-contention", "rate-limit"];
 
-/// Returns bottlenecks of the server, the most certain first, from the steps of a ramp against one
+/// Returns the server's bottlenecks, most certain first, from the steps of a ramp against one
 /// target in the order of their loads, and the law fitted to them.
 ///
 /// A finding of a single step counts with the number of steps that show it. Steps limited by the
@@ -55,7 +55,7 @@ pub fn of_ramp(steps: &[Evidence<'_>], usl: Option<&Usl>) -> Vec<Diagnosis> {
     all
 }
 
-/// Returns whether calls of the step fail by the server's fault.
+/// Returns whether calls of the step fail through the server's fault.
 fn server_fails(step: &Evidence<'_>) -> bool {
     let total = &step.measurement.total;
     let failures = total.failures.iter();

@@ -120,7 +120,7 @@ pub struct Evidence<'a> {
     pub users: Option<u32>,
     /// True if users make one call after the other: no pauses, no groups, no pipelining.
     pub one_by_one: bool,
-    /// Maximum number of calls per connection, by the plan.
+    /// Maximum number of calls per connection, set by the plan.
     pub calls_max: Option<u32>,
     /// The plan's limits for a call and for a connect.
     pub timeout: Nanos,
@@ -148,7 +148,7 @@ pub struct Evidence<'a> {
 /// Announcements of an HTTP/2 client, and the number of streams it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Limits {
-    /// Maximum number outstanding on one connection, by the plan.
+    /// Maximum number outstanding on one connection, set by the plan.
     pub streams: u32,
     /// Flow-control windows, in bytes: of one response and of a whole connection.
     pub stream_window: u32,
@@ -184,7 +184,7 @@ impl<'a> Evidence<'a> {
 /// Minimum number of completions for any conclusion.
 pub const COMPLETIONS_MIN: u64 = 20;
 
-/// Returns the bottlenecks of the server, the most certain first; empty without findings.
+/// Returns the bottlenecks of the server, most certain first; empty without findings.
 pub fn of_run(evidence: &Evidence<'_>) -> Vec<Diagnosis> {
     let view = View::new(evidence);
     let found = RULES.iter().filter_map(|rule| {
@@ -197,13 +197,13 @@ pub fn of_run(evidence: &Evidence<'_>) -> Vec<Diagnosis> {
     ranked(found.collect())
 }
 
-/// Findings that a machine causes as well if other programs use its cores: its speed varies between
+/// Findings that also occur if other programs use the machine's cores: its speed varies between
 /// seconds and connections, and threads wait for the scheduler's tick. They are at most possible
 /// then.
 const BY_CORES: [&str; 5] =
     ["warm-up", "drift", "cpu-contention", "scheduling-quantum", "mixed-backends"];
 
-/// Removes findings that another one explains, and sorts by certainty.
+/// Removes findings that another finding explains, and sorts the others by certainty.
 fn ranked(found: Vec<Diagnosis>) -> Vec<Diagnosis> {
     let explained = |id: &str| {
         let sure = found.iter().filter(|other| other.confidence >= Confidence::Likely);

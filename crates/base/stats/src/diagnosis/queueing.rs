@@ -84,7 +84,7 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
     })
 }
 
-/// Returns the share of the calls that took hardly more than the single one; `first`: the users'
+/// Returns the share of the calls that took barely longer than the single one; `first`: the users'
 /// first calls, excluded because no call preceded them.
 fn fast_share_after_first(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
     let bound = Nanos(alone.0 / 4 * 5);

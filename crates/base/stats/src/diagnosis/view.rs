@@ -8,7 +8,7 @@ use sample::PathFacts;
 use std::cell::OnceCell;
 use units::Nanos;
 
-/// An open load is too much if less than this share of it is answered within the window.
+/// An open load exceeds the capacity if less than this share of it is answered within the window.
 const OVERLOAD_SHARE: f64 = 0.97;
 
 /// Share of the responses that arrive with another one, if several users wait for the same tick.
@@ -30,7 +30,7 @@ pub struct View<'a> {
     pub(crate) concurrency: f64,
     /// Whole rows of the measured window.
     pub(crate) rows: Vec<&'a Second>,
-    /// (done, succeeded) in each beat of the window, as far as beats are recorded.
+    /// (done, succeeded) in each recorded beat of the window.
     pub(crate) beats: Vec<(u32, u32)>,
     phase: OnceCell<Regularity>,
 }

@@ -40,7 +40,7 @@ fn lambda_squared_is_0_of_the_law_and_the_distance_of_another() {
     let shares = [0.35, 0.5, 0.14, 0.01];
     let exact = lambda_squared(&[350, 500, 140, 10], &shares, 0).unwrap();
     near(exact.value, -3.0 / 999.0, 1e-12);
-    // Σ (q − p)²/p: (0.05²)/0.35 + (0.05²)/0.5 = 0.0121, whatever the number
+    // Σ (q − p)²/p: (0.05²)/0.35 + (0.05²)/0.5 = 0.0121, regardless of the number
     for n in [10_000_u64, 1_000_000] {
         let counts = [n * 40 / 100, n * 45 / 100, n * 14 / 100, n / 100];
         near(lambda_squared(&counts, &shares, 0).unwrap().value, 0.012_14, 0.001);

@@ -59,7 +59,8 @@ impl Unsure {
     }
 }
 
-/// Values that the figure of many more such calls may have, with a probability of 95 %.
+/// Range that contains, with a probability of 95 %, the figure that many more such calls would
+/// give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FigureInterval {
     /// Value in the unit of [`Objective::bound`]. Infinite if the calls are too few for an end.
@@ -94,7 +95,7 @@ pub enum Undecided {
     NoSamples { warm_up: u64 },
 }
 
-/// Judges the objectives of a plan by a measurement of it.
+/// Judges the objectives of a plan by a measurement.
 pub fn rulings(objectives: &[Objective], measurement: &Measurement) -> Vec<Ruling> {
     let window = measurement.rate_span();
     let none = Blocks::default();
@@ -199,7 +200,8 @@ impl Objective {
     }
 
     /// Returns true if the bound is on the share of all calls. A bound of 0 or 100 % counts only
-    /// the calls that were made: no number of them shows that no other call would fail.
+    /// the calls that were made: no number of successful calls proves that no other call would
+    /// fail.
     fn is_estimate(&self) -> bool {
         self.bound > 0.0 && self.bound < 1.0
     }

@@ -6,7 +6,8 @@ use crate::CauseId;
 use sample::{AgentFacts, FleetFacts};
 use units::{Nanos, show};
 
-/// INVALID `agent-invalid`: bad agents' share of all calls above this.
+/// Maximum share of all calls from invalid agents; above it the run is INVALID with
+/// `agent-invalid`.
 pub const TAINTED_SHARE_MAX: f64 = 0.01;
 /// DEGRADED `clock`: an offset's bound above this share of a row of the series.
 const CLOCK_SHARE_MAX: f64 = 0.1;
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(state_of(1_100), State::Invalid);
         assert_eq!(state_of(900), State::Degraded);
         assert_eq!(state_of(90), State::Valid);
-        // the target's behavior is not an agent's fault
+        // an agent is not to blame for the target's behavior
         let theirs = vec![agent(900, "VALID", ""), agent(900, "INVALID", "all-failed")];
         assert_eq!(verdict_of(theirs).state, State::Valid);
     }

@@ -18,7 +18,7 @@ pub const PATH_LATE_MAX: Nanos = Nanos::from_millis(1);
 pub struct PathAnswer {
     /// p99 of the response time.
     pub p99: Nanos,
-    /// Share of it that may be lateness: [`Evidence::doubt_max`](super::Evidence::doubt_max).
+    /// Share that may be due to lateness: [`Evidence::doubt_max`](super::Evidence::doubt_max).
     pub doubt_max: f64,
     /// A time objective that was missed by at most the lateness.
     pub turned: Option<String>,

@@ -1,4 +1,4 @@
-//! Invariants for any bytes of a server: shared by the tests and the fuzzer.
+//! Invariants for arbitrary bytes from a server: shared by the tests and the fuzzer.
 
 use http2::{Request, Session, SessionSettings};
 

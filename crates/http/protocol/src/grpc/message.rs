@@ -43,7 +43,7 @@ pub fn fill_prefix(prefix: &mut [u8; PREFIX_BYTES], have: &mut usize, piece: &mu
     *have == PREFIX_BYTES
 }
 
-/// Fault in the messages of a response.
+/// Error in the messages of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFault {
     /// The flag is neither 0 nor 1, or a frame follows the end of the call.
@@ -83,7 +83,7 @@ impl MessageReader {
         self.compressed
     }
 
-    /// Returns the content of the frame that ends the call, as far as it is kept.
+    /// Returns the kept content of the frame that ends the call.
     pub fn take_end(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.end)
     }
@@ -127,7 +127,7 @@ impl MessageReader {
         }
     }
 
-    /// Returns the fault in the complete body. `has_encoding`: the response names the encoding of
+    /// Returns the error in the complete body. `has_encoding`: the response names the encoding of
     /// its compressed messages.
     pub fn fault(&self, has_encoding: bool) -> Option<MessageFault> {
         let cut = (self.have > 0).then_some(MessageFault::Cut);

@@ -187,7 +187,7 @@ impl BodyReader {
         u64::from(self.form == BodyForm::Whole)
     }
 
-    /// Returns the fault in the complete body.
+    /// Returns the error in the complete body.
     pub fn fault(&self, has_encoding: bool) -> Option<MessageFault> {
         let cut = (self.broken || self.grouped > 0).then_some(MessageFault::Cut);
         self.messages.fault(has_encoding).or(cut)
@@ -237,7 +237,7 @@ mod tests {
         frame
     }
 
-    /// Returns messages, end and fault of a body, which may arrive in any pieces.
+    /// Returns messages, end and error of a body, which may arrive in any pieces.
     fn read(form: BodyForm, body: &[u8]) -> (u64, Vec<u8>, Option<MessageFault>) {
         let one = |step: usize| {
             let mut reader = BodyReader::new(form);

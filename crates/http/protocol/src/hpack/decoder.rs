@@ -1,4 +1,4 @@
-//! Parses header blocks: any input of a peer, within bounds.
+//! Parses header blocks: any input from a peer, within bounds.
 
 use crate::hpack::huffman;
 use crate::hpack::table::STATIC;
@@ -48,7 +48,7 @@ impl std::error::Error for HpackError {}
 /// Decoder of one connection.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// Entries, the newest first.
+    /// Entries, newest first.
     entries: VecDeque<Field>,
     size: usize,
     max: usize,

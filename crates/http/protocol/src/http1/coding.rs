@@ -1,4 +1,5 @@
-//! Content codings undone piece by piece: gzip, deflate, br, zstd, and chains of them (RFC 9110 §8.4).
+//! Incremental decoding of content codings: gzip, deflate, br, zstd, and chains of them (RFC 9110
+//! §8.4).
 //!
 //! Strict if a measurement depends on it: a stream that ends early, fails its checksum or is
 //! followed by other bytes is an error. Tolerant where servers differ: `deflate` may have a zlib
@@ -80,7 +81,7 @@ impl Decoder {
         Some(Decoder { stages, output_max, output: 0, failed: None })
     }
 
-    /// Takes `input` in and appends all that it decodes to.
+    /// Consumes `input` and appends everything that it decodes to.
     ///
     /// # Errors
     /// Fails if the content is invalid for its coding or too large; every later call fails the same

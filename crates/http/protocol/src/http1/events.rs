@@ -35,8 +35,8 @@ pub struct EventReader {
 
 impl EventReader {
     /// Server-Sent Events (WHATWG HTML section 9.2.6): an empty line ends an event, which has at
-    /// least one `data` field. Comments, and events without data, do not count; nor does an event
-    /// whose only data is `[DONE]`.
+    /// least one `data` field. Comments, and events without data, do not count, and neither does an
+    /// event whose only data is `[DONE]`.
     pub fn sse() -> EventReader {
         EventReader::new(EventFormat::Sse)
     }

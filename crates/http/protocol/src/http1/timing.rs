@@ -132,7 +132,7 @@ fn plain(value: &[u8]) -> Option<&[u8]> {
 }
 
 fn milliseconds(value: &[u8]) -> Option<Nanos> {
-    // neither `inf` nor `nan`, which are numbers to the standard library
+    // neither `inf` nor `nan`, which the standard library parses as numbers
     let number =
         value.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'+' | b'-' | b'e' | b'E'));
     let text = std::str::from_utf8(value).ok().filter(|_| number)?;

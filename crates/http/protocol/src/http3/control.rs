@@ -86,7 +86,7 @@ impl Control {
         }
     }
 
-    /// Handles the end or reset of such a stream.
+    /// Handles the end or reset of a control or QPACK stream.
     pub(crate) fn end(&mut self, id: u64) -> Result<(), Violation> {
         let Some(row) = self.streams.iter().position(|stream| stream.id == id) else {
             return Ok(());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// One request as sent on a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coded {
-    /// The section of its fields, prefix and all.
+    /// The field section of the request, including its prefix.
     section: Vec<u8>,
     body: Option<Arc<[u8]>>,
     /// Bytes of names and values, uncoded.
@@ -49,7 +49,7 @@ impl Coded {
         (self.plain + cookie.map_or(0, |cookie| cookie.len() as u64 + 6), length)
     }
 
-    /// Returns the number of bytes that it has at most on a stream, without a cookie.
+    /// Returns the maximum number of its bytes on a stream, without a cookie.
     pub(crate) fn room(&self) -> usize {
         self.section.len() + self.body.as_ref().map_or(0, |body| body.len()) + 32
     }

@@ -304,7 +304,7 @@ impl Stream {
             let what = "a stream that ends within a frame";
             return Err(StreamFault::connection(FRAME_ERROR, what, "RFC 9114 section 7.1"));
         }
-        // RFC 9110 section 6.4.1: responses without content, whatever their length field
+        // RFC 9110 section 6.4.1: responses without content, regardless of their length field
         let bare = self.headless || matches!(self.facts.status, 204 | 304) || self.is_open_tunnel();
         let short = self.announced.is_some_and(|length| length != self.facts.body_bytes) && !bare;
         if !self.has_head || short {

@@ -8,7 +8,7 @@ use md5::{Digest as _, Md5};
 use sha2::Sha256;
 use units::hex;
 
-/// Challenge of a server.
+/// Challenge from a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     realm: String,

@@ -6,7 +6,7 @@ use protocol::http1::response::{
 };
 use protocol::http1::timing::{DURATION_MAX_MS, NAME_MAX, timings};
 
-/// Maximum number of responses read of one input: enough for pipelining, and fast.
+/// Maximum number of responses read from one input: enough for pipelining, and fast.
 const RESPONSES_MAX: usize = 50;
 
 /// A completed response.
@@ -270,8 +270,8 @@ impl PlainReader<'_> {
     }
 }
 
-/// Checks any bytes as a Server-Timing value: parsing ends, bounds hold, and a list is read like
-/// its parts.
+/// Checks arbitrary bytes as a Server-Timing value: parsing ends, bounds hold, and a list is read
+/// like its parts.
 pub(crate) fn server_timing(data: &[u8]) {
     let read: Vec<_> = timings(data).collect();
     assert!(read.len() <= data.iter().filter(|byte| **byte == b',').count() + 1);

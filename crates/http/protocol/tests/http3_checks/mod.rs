@@ -1,9 +1,9 @@
-//! Invariants for any bytes of a server.
+//! Invariants for arbitrary bytes from a server.
 
 use conduit::streams::{PieceKind, put_code, put_data};
 use protocol::http3::{Coded, Session, SessionSettings};
 
-/// Passes arbitrary bytes of a server to a session. The first byte is the size of the pieces in
+/// Passes arbitrary bytes from a server to a session. The first byte is the size of the pieces in
 /// which they are passed. The rest is a sequence of parts: a byte for the stream and the kind, one
 /// for the length, and the stream's data. The session accepts them all or returns the reason; it
 /// consumes its input and never refers to content outside it.

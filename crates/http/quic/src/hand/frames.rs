@@ -78,7 +78,7 @@ fn forbidden(stream: u64) -> Option<u8> {
 }
 
 impl Hand {
-    /// Processes the frames of one packet, as far as they can be parsed.
+    /// Processes the frames of one packet, up to the first that cannot be parsed.
     pub(super) fn take_frames(&mut self, level: NumberSpace, frames: &[u8]) {
         let mut reader = FramesLeft { rest: frames };
         while !reader.rest.is_empty() && self.over.is_none() {

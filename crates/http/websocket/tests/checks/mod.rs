@@ -1,4 +1,4 @@
-//! Any bytes as the input of a session: the same events however the input is cut.
+//! Arbitrary bytes as the input of a session: the same events regardless of how the input is split.
 
 use websocket::deflate::DeflateOffer;
 use websocket::{Masking, SocketEvent, SocketOptions, WebSocket};

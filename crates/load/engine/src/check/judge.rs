@@ -320,8 +320,8 @@ fn same_json(wanted: &serde_json::Value, got: &serde_json::Value) -> bool {
     }
 }
 
-/// Returns whether a filled-in text equals the value, whose digits are taken from the body:
-/// compared as text, so that long integers are exact, or by value if one of the two is a fraction.
+/// Returns whether a filled-in text equals the value, whose digits come from the body: compared as
+/// text, so that long integers are exact, or by value if one of the two is a fraction.
 fn is_written(text: &str, got: &serde_json::Value, digits: &[String]) -> bool {
     let Some(digits) = digits.first() else { return false };
     let is_fraction = |text: &str| text.contains(['.', 'e', 'E']);

@@ -1,4 +1,4 @@
-//! Requests that are sent in parts: on a schedule, or as far as the peer permits.
+//! Requests that are sent in parts: on a schedule, or as soon as the peer permits.
 
 use super::Conn;
 use crate::call::Call;

@@ -243,7 +243,7 @@ impl SocketVoice {
         }
     }
 
-    /// Returns the message for a talk that took too long.
+    /// Returns the message for a conversation that took too long.
     pub(super) fn timed_out(&self, within: &str) -> String {
         format!("not complete within {within}: {}", self.awaited())
     }

@@ -12,12 +12,12 @@ const EVENT_MAX: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct TokenReader {
     api: ModelApi,
-    /// The current line, as far as it has arrived in earlier pieces.
+    /// The part of the current line that arrived in earlier pieces.
     line: Vec<u8>,
     /// Data of the current event.
     data: Vec<u8>,
     has_data: bool,
-    /// The previous byte was a carriage return: a line feed belongs to it.
+    /// The previous byte was a carriage return: its line feed belongs to it.
     after_return: bool,
     usage: TokenUsage,
     ended: bool,

@@ -30,10 +30,10 @@ impl Carried {
     }
 }
 
-/// The row of a feeder that an iteration took.
+/// Row of a feeder used by an iteration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
-    /// True if the iteration has taken a row. Otherwise the other fields belong to an earlier
+    /// True if the iteration has used a row. Otherwise the other fields belong to an earlier
     /// iteration.
     pub(super) is_taken: bool,
     pub(super) row: u64,

@@ -36,7 +36,7 @@ pub(super) struct StepCard {
     pub(super) step: JourneyStep,
     /// The request has no inserted values: it is the plan's target of its row.
     pub(super) is_static: bool,
-    /// The request as a template with holes for values, if possible.
+    /// The request as a template with placeholders for values, if possible.
     pub(super) stencil: Option<Stencil>,
     /// The response must be compared with more than the plan's own expectations.
     pub(super) expects: bool,

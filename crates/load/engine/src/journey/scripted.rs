@@ -86,7 +86,7 @@ impl Performance<'_> {
         None
     }
 
-    /// Returns the fault of a response; `planned`: by the plan.
+    /// Returns the failure of a response; `planned`: as judged by the plan.
     pub(super) fn judge(
         &mut self,
         heard: &WholeResponse<'_>,

@@ -1,5 +1,5 @@
-//! A step's request as a template with holes for values, made once. Filling it takes a few copies;
-//! making the request from scratch converts text to URL to bytes.
+//! A step's request as a template with placeholders for values, made once. Filling it takes a few
+//! copies; making the request from scratch converts text to URL to bytes.
 //!
 //! The template is made from the output of [`request::make`] with marks in place of values, so that
 //! requests are made in only one way. If that is not possible, or a value needs more than a copy,
@@ -133,7 +133,7 @@ fn is_plain_field(value: &str) -> bool {
         && bytes.iter().all(|byte| !byte.is_ascii_control() || *byte == b'\t')
 }
 
-/// A mark for each hole, in the order in which values are requested.
+/// A mark for each placeholder, in the order in which values are requested.
 struct ValueMarks<'a> {
     holes: Vec<(&'a str, Put)>,
     texts: Vec<String>,
@@ -141,7 +141,8 @@ struct ValueMarks<'a> {
 }
 
 impl<'a> ValueMarks<'a> {
-    /// Returns the holes of a request, in filling order; `None` if a value is not inserted as text.
+    /// Returns the placeholders of a request, in the order of filling; `None` if a value is not
+    /// inserted as text.
     fn new(ask: &'a Ask) -> Option<ValueMarks<'a>> {
         let mut holes: Vec<(&str, Put)> = Vec::new();
         // a path is sent as written; any other text becomes a URL

@@ -33,8 +33,8 @@ pub fn geometric(from: f64, to: f64, factor: f64) -> Option<Vec<f64>> {
 }
 
 impl Staircase {
-    /// Returns the levels from `from` to `to`; numbers of users are whole. `None` means as for
-    /// [`linear`].
+    /// Returns the levels from `from` to `to`; numbers of users are whole. `None` has the same
+    /// meaning as for [`linear`].
     pub fn levels(self, from: f64, to: f64, whole: bool) -> Option<Vec<f64>> {
         let mut levels = match self {
             Staircase::Step(step) => linear(from, to, step)?,

@@ -77,7 +77,7 @@ impl Http2 {
         self.session.extend(call, bytes, ends, out)
     }
 
-    /// Pings a connection that received no bytes for some time, as far as servers accept pings.
+    /// Pings a connection that received no bytes for some time, no more often than servers accept.
     pub(super) fn keep_alive(&mut self, now: Nanos, out: &mut Vec<u8>) -> KeptAlive {
         if self.session.unanswered_pings() > 0 {
             let until = self.pings.last + PING_TIMEOUT;

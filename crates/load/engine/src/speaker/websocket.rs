@@ -1,6 +1,6 @@
 //! WebSocket: an upgrade over HTTP/1.1, then messages. A call is a message with its answer; the
-//! plan's correlation rule decides which message of the server answers it. Answers may come in any
-//! order, and some messages answer no call.
+//! plan's correlation rule decides which message from the server answers it. Answers may come in
+//! any order, and some messages answer no call.
 
 mod preset;
 mod rest;
@@ -61,7 +61,7 @@ enum AnswerRule {
 }
 
 impl SocketTerms {
-    /// Guides make the calls, and know what the server agreed to.
+    /// Guides make the calls, and know what was negotiated with the server.
     pub(crate) fn guided(self) -> SocketTerms {
         SocketTerms { stepped: true, ..self }
     }
@@ -222,7 +222,7 @@ pub(crate) struct SocketSpeaker {
     random: Stream,
     /// Instant at which the upgrade was sent, if known.
     asked_at: Nanos,
-    /// Instant at which the last message of the server arrived.
+    /// Instant at which the last message from the server arrived.
     heard_at: Nanos,
     /// Instant at which the last byte before a close frame arrived.
     input_at: Nanos,

@@ -207,7 +207,7 @@ impl Worker {
             self.close(io, slot, Close::Reset, now);
         }
         for mut call in self.pool.drain_waiting() {
-            // its user is removed with it, and so is the received part of its response
+            // its user and the received part of its response are removed as well
             call.user = NO_USER;
             call.intake = None;
             self.conclude(io, call, End::abandoned(), now);

@@ -1,4 +1,4 @@
-//! Puts a call on a connection: an idle one or a new one; or puts it into the queue.
+//! Assigns a call to a connection: an idle one or a new one; or puts it into the queue.
 
 use super::Worker;
 use crate::call::{Call, End, NO_USER};
@@ -45,7 +45,8 @@ impl Worker {
         }
     }
 
-    /// Opens a connection for a call, puts it on one with calls in flight, queues it, or drops it.
+    /// Opens a connection for a call, assigns it to one with calls in flight, queues it, or drops
+    /// it.
     #[inline(never)]
     fn place_elsewhere<I: Io>(&mut self, io: &mut I, call: Call, endpoint: u32, now: Nanos) {
         if self.pool.has_room() || self.evict(io, endpoint, now) {
@@ -59,7 +60,7 @@ impl Worker {
         }
     }
 
-    /// Puts a call on the user's WebSocket, or opens one.
+    /// Assigns a call to the user's WebSocket, or opens one.
     #[inline(never)]
     pub(super) fn place_on_socket<I: Io>(
         &mut self,
@@ -291,7 +292,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Puts a call on a connection that can take it.
+    /// Assigns a call to a connection that can take it.
     #[inline(always)]
     pub(super) fn assign(&mut self, slot: Slot, mut call: Call, now: Nanos) {
         self.journal.issue(&mut call, now);
@@ -394,8 +395,8 @@ impl Worker {
         }
     }
 
-    /// Puts stranded calls on other connections. A call moved too often fails, and a call without
-    /// time left times out.
+    /// Assigns stranded calls to other connections. A call moved too often fails, and a call
+    /// without time left times out.
     #[inline]
     pub(super) fn replace_stranded<I: Io>(&mut self, io: &mut I, now: Nanos) {
         if self.pool.has_stranded() {

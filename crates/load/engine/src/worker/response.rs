@@ -237,7 +237,7 @@ impl Worker {
         secrets
     }
 
-    /// Returns the length of the decoded content, and the fault of the content or of its gRPC
+    /// Returns the length of the decoded content, and the failure of the content or of its gRPC
     /// status.
     #[inline(always)]
     fn judge_content(
@@ -328,7 +328,7 @@ impl Worker {
         }
     }
 
-    /// Returns the length of a decoded body, and its fault.
+    /// Returns the length of a decoded body, and its failure.
     fn judge_body(
         &mut self,
         call: &mut Call,

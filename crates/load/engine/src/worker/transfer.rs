@@ -34,7 +34,7 @@ impl Worker {
         }
     }
 
-    /// Writes one connection's bytes, as far as the transport accepts them.
+    /// Writes one connection's bytes, until the transport accepts no more.
     #[inline]
     fn flush<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         match self.pool.conn_mut(slot).flush(io, slot, now) {
@@ -186,7 +186,7 @@ impl Worker {
             return;
         }
         if let Err(error) = fed {
-            // the alert, if there is one, is sent as far as the transport accepts it
+            // the alert, if there is one, is sent if the transport accepts it
             self.flush(io, slot, now);
             self.break_off(io, slot, error.class, now);
         } else if conn.is_tls_closed() {
@@ -270,7 +270,7 @@ impl Worker {
         self.pool.arm_again(slot);
     }
 
-    /// Takes part of an incomplete response: its start is kept, because the response may be cut
+    /// Processes part of an incomplete response: its start is kept, because the response may be cut
     /// short.
     #[inline(never)]
     fn sample_part(&mut self, slot: Slot, row: usize, piece: &[u8]) {
@@ -369,7 +369,7 @@ impl Worker {
             Fault::Broken { class, .. } => {
                 let conn = self.pool.conn_mut(slot);
                 if conn.is_multiplexed() {
-                    // the peer is notified of the reason, as far as the transport accepts it: the
+                    // the peer is notified of the reason, if the transport accepts it: the
                     // connection ends in any case
                     conn.flush(io, slot, now).ok();
                 }

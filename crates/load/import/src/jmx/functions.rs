@@ -104,7 +104,7 @@ impl Functions {
         unknown(call, fault, line, left_out)
     }
 
-    /// Returns a generated value, and stores it under the name that the function gives, if any.
+    /// Returns a generated value, and stores it under the name given to the function, if any.
     fn keep(&mut self, saved: Option<String>, maker: Maker) -> Text {
         match saved.filter(|name| !name.is_empty()) {
             Some(name) => {

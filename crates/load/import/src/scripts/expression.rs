@@ -1,4 +1,4 @@
-//! JavaScript expressions, as far as they refer to values of a response.
+//! JavaScript expressions that refer to values of a response.
 
 use regex::Regex;
 use std::sync::LazyLock;

@@ -269,7 +269,7 @@ pub(crate) fn is_step_header(name: &str) -> bool {
 }
 
 /// Returns whether the field concerns the connection or the framing of a message (RFC 9110 section
-/// 7.6.1, RFC 9112); the client writes such fields itself.
+/// 7.6.1, RFC 9112); the client generates such fields itself.
 fn is_connection_header(name: &str) -> bool {
     const OURS: [&str; 9] = [
         "connection",

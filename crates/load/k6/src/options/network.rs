@@ -18,7 +18,7 @@ const CIPHERS: [&str; 9] = [
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 ];
 
-/// Versions of TLS by their names in k6, the oldest first.
+/// Versions of TLS by their names in k6, oldest first.
 const VERSIONS: [&str; 5] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
 /// Position of the oldest version that is available.
 const OLDEST: usize = 3;

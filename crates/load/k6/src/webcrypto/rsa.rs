@@ -125,7 +125,7 @@ pub(super) fn checked(fields: &SubtleFields<'_, '_>) -> Made {
     Ok(key)
 }
 
-/// Makes a private key of the parts of a JSON Web Key (RFC 7518 section 6.3).
+/// Builds a private key from the parts of a JSON Web Key (RFC 7518 section 6.3).
 pub(super) fn private_of_parts(fields: &SubtleFields<'_, '_>) -> Made {
     let part = |name: &str| fields.bytes(name);
     let key = RsaKeyPair::from_components(&KeyPairComponents {
@@ -142,7 +142,7 @@ pub(super) fn private_of_parts(fields: &SubtleFields<'_, '_>) -> Made {
     Ok(der.as_ref().to_vec())
 }
 
-/// Makes a SubjectPublicKeyInfo of a modulus and an exponent.
+/// Builds a SubjectPublicKeyInfo from a modulus and an exponent.
 pub(super) fn public_of_parts(fields: &SubtleFields<'_, '_>) -> Made {
     let integer = |name: &str| {
         let bytes = fields.bytes(name);

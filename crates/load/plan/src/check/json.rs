@@ -80,7 +80,7 @@ impl JsonPlace {
         }
     }
 
-    /// Returns the text of everything that the path selects, at most `most` values. A string is
+    /// Returns the text of everything that the path selects, up to `most` values. A string is
     /// without its quotation marks, a number has the digits of `body`, from which `document` was
     /// parsed.
     pub fn texts(&self, body: &[u8], document: &Value, most: usize) -> Vec<String> {

@@ -170,9 +170,9 @@ pub struct Content {
     pub sha256: Option<[u8; 32]>,
     /// Length in bytes.
     pub length: Option<u64>,
-    /// A place and its required value.
+    /// A location and its required value.
     pub json: Vec<(JsonPlace, JsonRule)>,
-    /// True for a GraphQL response with data and without errors, whatever its status.
+    /// True for a GraphQL response with data and without errors, regardless of its status.
     pub graphql: bool,
 }
 

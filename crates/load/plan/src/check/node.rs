@@ -56,7 +56,7 @@ impl<'a> Table<'a> {
         self.take(key).map_or(Ok(false), |node| node.flag())
     }
 
-    /// Returns the value of a key, which still counts as unread.
+    /// Returns the value of a key, and leaves it marked as unread.
     pub(crate) fn find(&self, key: &str) -> Option<Node<'a>> {
         self.left.get(key).copied()
     }

@@ -115,7 +115,7 @@ fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
     ParseError(format!("{}; {known}", error.0))
 }
 
-/// Returns the probable column separator of a table that has one column, in words; `name`: the
+/// Returns the name of the probable column separator of a table that has one column; `name`: the
 /// column's name in quotation marks.
 fn separator(name: &str) -> Option<&'static str> {
     let all = [(";", "semicolons"), ("\\t", "tabs"), ("|", "vertical bars")];

@@ -24,8 +24,8 @@ fn base_of(plan: &JourneyPlan, step: &JourneyStep) -> Url {
     }
 }
 
-/// Returns the destination of a step, as far as known before its values: a URL that starts with a
-/// value counts as the base.
+/// Returns the destination of a step, if known before its values: a URL that starts with a value
+/// counts as the base.
 fn place(base: &Url, shown: &str) -> Url {
     known_place(base, shown).unwrap_or_else(|| base.clone())
 }

@@ -14,7 +14,7 @@ pub enum SocketStep {
     Connect,
     /// Sends a message. Without an answer the step is done when the message is sent.
     Send { answer: Option<MessageRule> },
-    /// Waits for messages of the server.
+    /// Waits for messages from the server.
     Expect(MessageRule),
     /// Sends a close frame with this code and waits for the server's.
     Close { code: u16 },

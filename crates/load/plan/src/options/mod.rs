@@ -1,8 +1,8 @@
 //! The option table: one row defines an option of `run` or a key of the plan file.
 //!
-//! The rows define the command line with its help and completions (the program makes clap's
-//! arguments of them), the effect of a given option on the plan, both directions of the plan file,
-//! the bounds of values, and the page of options in the guide. Rules between two options are
+//! The rows define the command line with its help and completions (the program builds clap's
+//! arguments from them), the effect of a given option on the plan, both directions of the plan
+//! file, the bounds of values, and the page of options in the guide. Rules between two options are
 //! functions in [`validate`](crate::validate).
 
 mod connection;

@@ -19,7 +19,7 @@ const SOURCE: Setting = Setting { page: "requests", ..ROW };
 const MODEL: PlanField =
     PlanField { check: |text, _| parse_representative(text).map(drop), ..NO_FIELD };
 
-/// Source of a plan's requests: the plan starts with it, before other options change it.
+/// Source of a plan's requests: the plan starts from it, before other options change it.
 #[rustfmt::skip] // a row is read as a row
 pub(super) static SOURCES: &[Setting] = &[
     Setting { name: "urls", value: "FILE|-", common: true,

@@ -1,4 +1,4 @@
-//! Rules for any bytes; the fuzz targets include this file.
+//! Rules for arbitrary bytes; the fuzz targets include this file.
 
 use plan::{NoFiles, Secrets, from_toml, parse_url_list, to_toml};
 

@@ -36,7 +36,7 @@ pub struct Anonymised {
     /// Number of hashed values, counting repetitions.
     pub query_values: u64,
     pub path_parts: u64,
-    /// Number of path parts that were kept, counting repetitions, and the distinct ones.
+    /// Number of path parts that were kept, including repetitions, and of distinct parts.
     pub kept_parts: u64,
     pub words: BTreeSet<String>,
 }

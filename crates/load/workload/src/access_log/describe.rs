@@ -25,7 +25,7 @@ pub struct Description {
     pub longest_visit: u64,
     pub model: Model,
     /// Exponent s of counts that fall as rank^−s, by least squares over the logarithms of the ranks
-    /// with five requests or more; `None` below ten such ranks.
+    /// with five requests or more; `None` for fewer than ten ranks.
     pub zipf: Option<f64>,
     /// Share of all requests for the most popular tenth of the targets, 0..=1, and its standard
     /// error.

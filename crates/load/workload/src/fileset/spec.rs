@@ -34,7 +34,7 @@ impl Spec {
     /// Parses `surge-like`, `surge-like:files=500`, `specweb99-like:connections=1000`, …
     ///
     /// # Errors
-    /// Fails if there is no such set or size, or the size is out of range.
+    /// Fails if the set or size is unknown, or the size is out of range.
     pub fn parse(text: &str) -> Result<Spec, SpecError> {
         let (name, size) = match text.split_once(':') {
             Some((name, size)) => (name, Some(size)),

@@ -91,8 +91,8 @@ impl FileName {
         size(usize::from(self.class), usize::from(self.file))
     }
 
-    /// Returns whether a page with an advertisement has it in this file: files of classes 1 and 2
-    /// have a placeholder.
+    /// Returns whether the advertisement of a page is in this file: files of classes 1 and 2 have a
+    /// placeholder.
     pub fn has_ad(self) -> bool {
         matches!(self.class, 1 | 2)
     }

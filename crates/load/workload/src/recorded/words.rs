@@ -1,4 +1,4 @@
-//! Splits command lines like bash, as far as the browsers' "copy as cURL" requires.
+//! Splits command lines like bash, to the extent that the browsers' "copy as cURL" requires.
 
 use crate::recorded::RecordedError;
 use crate::recorded::cmd;

@@ -1,10 +1,10 @@
-//! Rules for any bytes; the fuzz target of the same name runs them too.
+//! Rules for arbitrary bytes; the fuzz target of the same name runs them too.
 
 use url::Url;
 use workload::{LINKS_MAX, links};
 
-/// Parses any bytes as a page: the result is a bounded list of absolute URLs without fragments, the
-/// same each time.
+/// Parses arbitrary bytes as a page: the result is a bounded list of absolute URLs without
+/// fragments, the same each time.
 pub(crate) fn page_links(bytes: &[u8]) {
     let base = Url::parse("http://host:81/folder/page?x=1").expect("a URL");
     let found = links(bytes, &base);

@@ -137,7 +137,7 @@ fn table(entries: &[&ListEntry], all: &[ListEntry]) -> Markup {
     }
 }
 
-/// p99 of the finished runs of each name, the oldest first: start time and figure.
+/// p99 of the finished runs of each name, oldest first: start time and figure.
 type Histories<'a> = BTreeMap<&'a str, Vec<(f64, f64)>>;
 
 fn histories(all: &[ListEntry]) -> Histories<'_> {
@@ -226,7 +226,7 @@ pub(crate) fn began(unix_s: f64) -> Markup {
     html! { time datetime=(machine) { (short) " UTC" } }
 }
 
-/// Returns the class of a row, and the outcome in a word or two.
+/// Returns the class of a row, and a short text for the outcome.
 fn outcome(entry: &ListEntry) -> (&'static str, String) {
     if let Some(tortured) = entry.tortured {
         let class = if tortured.findings == 0 { "good" } else { "bad" };

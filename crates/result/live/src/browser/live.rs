@@ -69,8 +69,8 @@ pub(crate) fn event(
     (event, rows)
 }
 
-/// Returns the rows of a fleet's machines, the lost ones first, then the slowest; the last row
-/// counts the omitted ones.
+/// Returns the rows of a fleet's machines, lost ones first, then the slowest; the last row counts
+/// the omitted ones.
 fn fleet(mut agents: Vec<AgentNow>) -> Value {
     agents.sort_by_key(|agent| (agent.state != AgentState::Lost, std::cmp::Reverse(agent.p99)));
     let left_out = agents.len().saturating_sub(AGENTS_SHOWN);
@@ -96,7 +96,7 @@ fn fleet(mut agents: Vec<AgentNow>) -> Value {
 
 /// Returns the state; a test is not degraded only because it is still running.
 fn state(verdict: &VerdictRecord, progress: Progress) -> State {
-    // nor because other programs use the cores: that is only a note
+    // nor if other programs use the cores: that is only a note
     let is_note =
         |cause: &CauseId| is_only_running(*cause, progress) || *cause == CauseId::ForeignCpu;
     match verdict.causes.iter().all(|cause| is_note(&cause.id)) {

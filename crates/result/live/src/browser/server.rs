@@ -58,7 +58,7 @@ impl Ui {
                     .layer(middleware::from_fn_with_state(Arc::new(guard), guard::around));
                 let serving = axum::serve(listener, app);
                 tokio::select! {
-                    // the server does not end by itself
+                    // the server does not exit on its own
                     _ = serving.into_future() => {}
                     _ = stopped => {}
                 }

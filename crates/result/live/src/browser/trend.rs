@@ -40,7 +40,7 @@ fn time(seconds: f64) -> String {
     show::duration(Nanos::from_secs_f64(seconds.max(0.0)))
 }
 
-/// Renders the runs of a name, oldest first. The latest change of each figure is the one that
+/// Renders the runs of a name, oldest first. The latest change of each figure is the change that
 /// `loadstone runs gate` finds.
 pub(crate) fn trend(name: &str, runs: &[HistoryRun]) -> Markup {
     let history = assemble(name, &runs[runs.len().saturating_sub(RUNS_LAST)..]);

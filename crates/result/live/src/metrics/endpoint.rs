@@ -42,7 +42,7 @@ impl Endpoint {
                     .with_state(board);
                 let serving = axum::serve(listener, app);
                 tokio::select! {
-                    // it has no end of its own
+                    // it has no separate end
                     _ = serving.into_future() => {}
                     _ = stopped => {}
                 }

@@ -20,7 +20,7 @@ const GAP_MAX: i32 = 2;
 pub struct Exponential {
     /// Recordings of exactly zero.
     pub zeros: u64,
-    /// Index and count of the non-empty buckets, in rising order.
+    /// Index and count of the non-empty buckets, in ascending order.
     pub buckets: Vec<(i32, u64)>,
 }
 

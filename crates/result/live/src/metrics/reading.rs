@@ -119,7 +119,7 @@ impl MetricFamily {
 pub struct RunLabels {
     /// The URL or file as typed, without a password.
     pub name: String,
-    /// The load in words.
+    /// The load as text.
     pub load: String,
     pub version: String,
     /// Number of the run in a repeated plan, or of the step in a ramp, from 1.

@@ -44,7 +44,7 @@ const VERDICT_ROWS: u16 = 4;
 pub(crate) const BLUE: Color = Color::Blue;
 pub(crate) const ORANGE: Color = Color::Yellow;
 pub(crate) const PURPLE: Color = Color::Magenta;
-/// Color of faults of the server.
+/// Color of server failures.
 pub(crate) const RED: Color = Color::Red;
 
 impl Look {

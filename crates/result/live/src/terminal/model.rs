@@ -14,7 +14,7 @@ pub const HISTORY_MAX: usize = 600;
 pub struct Subject {
     /// The URL or file as typed, without a password.
     pub name: String,
-    /// The load in words: "64 users", "2,000/s".
+    /// The load as text: "64 users", "2,000/s".
     pub load: String,
     /// Length of the measured part in seconds; `None` if a number of calls ends the run.
     pub span_s: Option<f64>,
@@ -115,11 +115,11 @@ pub(crate) struct MeasuredTotals {
     pub(crate) response: TimesRow,
     /// Data of the histogram of response times.
     pub(crate) times: Hist,
-    /// Responses by status, the most frequent first.
+    /// Responses by status, most frequent first.
     pub(crate) statuses: Vec<(u16, u64)>,
-    /// Name and times of each phase that took place.
+    /// Name and times of each completed phase.
     pub(crate) phases: Vec<(&'static str, TimesRow)>,
-    /// Failures, the most frequent first.
+    /// Failures, most frequent first.
     pub(crate) failures: Vec<(FailureClass, u64)>,
     pub(crate) established: u64,
     pub(crate) received: u64,

@@ -33,8 +33,8 @@ pub struct Comparison {
     pub started_unix_s: f64,
     /// The runs of each side; with an order, two of each for every block.
     pub runs: Vec<Vec<RunRecord>>,
-    /// The order of the runs, a word for each block, such as `ABBA BAAB`; empty for two separately
-    /// recorded sets.
+    /// The order of the runs, with a group of letters for each block, such as `ABBA BAAB`; empty
+    /// for two separately recorded sets.
     pub order: String,
     pub bounds: Vec<FailIf>,
     /// Known reservations.

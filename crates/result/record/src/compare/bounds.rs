@@ -10,7 +10,8 @@ use stats::verdict::INVALID;
 use stats::{CauseId, State, samples_needed};
 use units::{ParseError, quoted};
 
-/// Figures that only a gate judges: they are taken from complete runs, not from headlines.
+/// Figures that only a gate judges: they are computed from complete runs, not from headline
+/// figures.
 const GATE_FIGURES: [&str; 2] = ["p95", "cpu"];
 
 /// Reason why a figure is not compared.
@@ -140,7 +141,7 @@ impl FailIf {
         run.headlines().first().map_or(f64::NAN, of)
     }
 
-    /// Returns why this run has no such figure.
+    /// Returns why this run lacks the figure.
     pub(super) fn missing_figure(&self, run: &RunRecord) -> Option<String> {
         if self.is_cpu_time() {
             let why = "the CPU time of the server is unknown in a run".to_owned();

@@ -12,8 +12,8 @@ pub const REFUSED_SHARE_MAX: f64 = 0.01;
 /// Statuses and errors that the sentence names.
 const NAMED_MAX: usize = 3;
 
-/// Returns the share of the calls of all runs that failed by the server's fault, 0..=1; 0 without
-/// calls.
+/// Returns the share of the calls of all runs that failed through the server's fault, 0..=1; 0
+/// without calls.
 pub(super) fn share(runs: &[RunRecord]) -> f64 {
     let (mut failing, mut ended) = (0.0, 0);
     for run in runs {

@@ -26,7 +26,7 @@ struct GateBound {
     answer: MarginAnswer,
     /// Judgment at this block.
     judged: Option<JudgedMargin>,
-    /// Reason why a run has no such figure.
+    /// Reason why a run lacks the figure.
     lacking: Option<String>,
     /// Blocks that count for it, and excluded ones.
     blocks: usize,
@@ -37,7 +37,7 @@ struct GateBound {
 pub type BlockRuns = (Vec<RunRecord>, Vec<RunRecord>);
 
 /// Returns the spread of the first bound's figure over the blocks of a pilot, as a share or in
-/// points; `None` if a run has no such figure.
+/// points; `None` if a run lacks the figure.
 pub fn pilot_spread(bounds: &[FailIf], blocks: &[BlockRuns]) -> Option<f64> {
     let bound = bounds.first()?;
     let mut sequence = Sequence::default();

@@ -37,7 +37,8 @@ pub fn plan_differences(first: &str, second: &str, scope: Scope) -> Vec<String> 
     differences
 }
 
-/// Returns the table of a key that only one of the plans has: one difference, whatever its content.
+/// Returns the table of a key that only one of the plans has: one difference, regardless of its
+/// content.
 fn table_of_one(key: &str, first: &Keys, second: &Keys) -> Option<String> {
     let (table, _) = key.split_once('.')?;
     let has = |keys: &Keys| {

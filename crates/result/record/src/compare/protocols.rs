@@ -1,4 +1,4 @@
-//! One site over several protocols: the resources that each of them used.
+//! One site over several protocols: the resources used by each protocol.
 
 use crate::run::{FieldsRecord, RunHist, RunRecord};
 use plan::Plan;

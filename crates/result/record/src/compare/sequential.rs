@@ -1,5 +1,5 @@
-//! Differences of a gate: their intervals are valid although the gate stops as soon as it is
-//! certain.
+//! Differences of a gate: their intervals are valid although the gate stops as soon as the result
+//! is certain.
 
 use super::DifferenceRecord;
 use super::assemble::{difference, in_blocks, scale};

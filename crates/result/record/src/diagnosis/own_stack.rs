@@ -75,7 +75,7 @@ fn paced(report: &RunReport) -> Option<Finding> {
     })
 }
 
-/// Returns whether calls go over a TUN device to a server of this host, as far as the plan shows.
+/// Returns whether calls go over a TUN device to a server of this host, judging by the plan.
 fn is_here(plan: &Plan) -> bool {
     let over_tun = plan.driver.stack.is_own() && plan.driver.stack.xdp().is_none();
     let is_loopback = |host: Host<&str>| match host {
@@ -147,7 +147,7 @@ mod tests {
         report.stack = None;
         assert_eq!(paced(&report), None, "by sockets");
         report.stack = Some(StackFacts::default());
-        // long pages of a few calls, short ones of the many that failed
+        // long pages for a few calls, short pages for the many that failed
         report.measurement.total.counts.failed = 990;
         assert_eq!(paced(&report), None, "short in the mean");
         report.measurement.total.counts = Default::default();

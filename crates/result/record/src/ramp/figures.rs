@@ -1,4 +1,4 @@
-//! The figures of a ramp as they are worked with: points and curves.
+//! The figures of a ramp in the form used internally: points and curves.
 
 use super::published::{
     CapacityRecord, CurveRecord, HysteresisRecord, KneeRecord, OverloadRecord, RampRecord,

@@ -203,7 +203,7 @@ pub enum RunHist {
     MessageAnswer,
     /// Time that calls waited for a stream of their connection.
     StreamWait,
-    /// For WebSockets: the handshake, the time from one message of the server to the next,
+    /// For WebSockets: the handshake, the time from one message from the server to the next,
     /// heartbeats.
     Handshake,
     MessageGap,

@@ -1,5 +1,5 @@
-//! Documents as Markdown, for a pull request or a ticket. Foreign text is escaped, so that it is
-//! plain text there too.
+//! Documents as Markdown, for a pull request or a ticket. Text from elsewhere is escaped, so that
+//! it is plain text in Markdown too.
 
 use crate::section::{
     Block, DataTable, Details, Document, Forms, Heading, Inline, Notice, Remedy, Words,

@@ -20,7 +20,7 @@ pub(crate) const LINES: usize = 23;
 pub struct Style {
     /// True for `µ`, `·` and block characters; otherwise plain ASCII.
     pub unicode: bool,
-    /// The verdict's word in color (ANSI escapes).
+    /// The verdict in color (ANSI escapes).
     pub color: bool,
     /// Verdict and headline only.
     pub quiet: bool,
@@ -273,7 +273,7 @@ fn steps(page: &mut Page, all: &[MarkedStep], depth: usize) {
     }
 }
 
-/// Returns the terminal color of a mood; the words alone have the same meaning.
+/// Returns the terminal color of a mood; the text without color has the same meaning.
 pub(crate) fn code(mood: Mood) -> &'static str {
     match mood {
         Mood::Good => "1;32",

@@ -83,7 +83,7 @@ pub fn knee_description(axis: Axis, knee: &Span) -> String {
     }
 }
 
-/// Returns the results of one target, the most important first: name and sentence.
+/// Returns the results of one target, most important first: name and sentence.
 pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
     let Some(curve) = report.curves.get(row) else { return Vec::new() };
     let curve = &curve.curve();

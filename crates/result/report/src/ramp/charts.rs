@@ -46,7 +46,7 @@ fn points(report: &RampRecord, label: usize, of: &[Purpose]) -> Vec<Level> {
     levels(&points)
 }
 
-/// Returns every tested level, in rising order, once.
+/// Returns every tested level, in ascending order, once.
 fn places(report: &RampRecord) -> Vec<f64> {
     let mut all: Vec<f64> = report.steps.iter().map(|step| step.level).collect();
     all.retain(|level| level.is_finite());

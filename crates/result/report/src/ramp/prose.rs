@@ -9,7 +9,7 @@ use stats::State;
 use stats::curve::{Axis, Capacity, CapacityEnd, Curve, Overload, OverloadShape};
 use units::show;
 
-/// Returns the shape of the overload in a word.
+/// Returns a short name for the shape of the overload.
 pub(super) fn shape(overload: &Overload) -> &'static str {
     match overload.shape {
         OverloadShape::Flat => "flat",

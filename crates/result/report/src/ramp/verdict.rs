@@ -3,8 +3,8 @@
 use super::RampRecord;
 use stats::curve::{CapacityEnd, Curve};
 
-/// Returns whether the objectives are missed at every load, as far as known: an unusable step below
-/// the lowest one that misses them leaves the question open.
+/// Returns whether the objectives are missed at every tested load: an unusable step below the
+/// lowest one that misses them leaves the question open.
 pub fn missed(report: &RampRecord) -> bool {
     let never = |(row, curve): (usize, &Curve)| {
         let capacity = curve.capacity.as_ref();

@@ -113,8 +113,8 @@ fn of_class(class: FailureClass) -> StackedPart<'static> {
     StackedPart { name: class.id().to_owned(), wanted, count: Box::new(count) }
 }
 
-/// Returns distinct colors for the parts: the natural one as long as it is free, otherwise a
-/// remaining one.
+/// Returns distinct colors for the parts: the preferred color if it is free, otherwise a remaining
+/// color.
 fn tones(parts: &[StackedPart<'_>]) -> Vec<Tone> {
     let mut free = TONES.to_vec();
     let mut take = |wanted: &[Tone]| {

@@ -132,7 +132,7 @@ pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
     ])
 }
 
-/// Renders the objectives in a row, the missed ones first; empty without objectives.
+/// Renders the objectives in a row, missed ones first; empty without objectives.
 pub(super) fn marks(report: &RunRecord) -> Option<Block> {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));
@@ -240,7 +240,7 @@ pub(super) fn objectives(document: &mut Document, forms: Forms, report: &RunReco
     document.add(forms & Forms::PAGE, [Block::Table(table)]);
 }
 
-/// Returns the objectives as one line each, the missed ones first.
+/// Returns the objectives as one line each, missed ones first.
 pub(super) fn objective_lines(report: &RunRecord) -> Vec<Fact> {
     let mut results: Vec<_> = report.slo.iter().collect();
     results.sort_by_key(|result| (result.met, result.undecided));

@@ -57,7 +57,7 @@ const LEAST: Detail = Detail {
     tables: false,
 };
 
-/// Optional parts, the most important first.
+/// Optional parts, most important first.
 const MORE: [fn(&mut Detail); 14] = [
     |detail| detail.across_runs = true,
     // a finding may report that the figures are not the server's
@@ -219,7 +219,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     document
 }
 
-/// States the number of findings, if none of them fits.
+/// States only the number of findings, if no finding fits.
 fn unshown(hidden: usize) -> Option<Block> {
     let them = if hidden == 1 { "it" } else { "them" };
     let counted = counted(hidden as u64, "finding");

@@ -232,7 +232,7 @@ pub(crate) struct Chart {
     pub(crate) x: Horizontal,
     pub(crate) y: AxisUnit,
     pub(crate) log: bool,
-    /// The positions, in rising order.
+    /// The positions, in ascending order.
     pub(crate) at: Vec<f64>,
     pub(crate) lines: Vec<Line>,
     pub(crate) ranges: Vec<Range>,

@@ -391,7 +391,7 @@ fn verdict() -> Verdict {
     Verdict { state: State::Invalid, causes }
 }
 
-/// Returns a run over HTTP/2 with every possible fault of its server.
+/// Returns a run over HTTP/2 with every possible server failure.
 pub(crate) fn over_http2() -> RunReport {
     let mut run = valid();
     run.measurement.total.connections.http2 = Http2Facts {
@@ -417,7 +417,7 @@ pub(crate) fn over_http2() -> RunReport {
     run
 }
 
-/// Returns a run over HTTP/3 with every possible fault of its server.
+/// Returns a run over HTTP/3 with every possible server failure.
 pub(crate) fn over_http3() -> RunReport {
     let mut run = valid();
     run.measurement.total.connections.http3 = Http3Facts {

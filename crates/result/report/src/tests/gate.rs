@@ -9,7 +9,8 @@ use record::compare::{
 use stats::{Cause, CauseId, State};
 use units::Nanos;
 
-/// Blocks until it is over, at most `most`; the second's times are `times` as long.
+/// Returns a comparison with blocks until the gate is certain, at most `most`; the second server's
+/// times are `times` as long.
 fn gate(bounds: &[&str], times: f64, most: usize) -> CompareRecord {
     let bounds: Vec<FailIf> = bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect();
     let mut gate = Gate::new(&bounds);

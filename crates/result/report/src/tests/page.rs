@@ -484,7 +484,7 @@ fn a_difference_beyond_the_axis_is_marked_with_its_size() {
     assert!(!near.contains("beyond\""), "no mark is of that class: {near}");
 }
 
-/// The script makes a button of each head, and a button needs a label.
+/// The script turns each column head into a button, and a button needs a label.
 #[test]
 fn each_column_that_can_be_sorted_has_a_head() {
     for page in PAGES.iter().chain([&html(&fixtures::of_journeys())]) {

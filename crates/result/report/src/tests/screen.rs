@@ -140,7 +140,7 @@ fn every_report_fits_one_screen() {
     );
 }
 
-/// However many classes of response times need a row, a finding that doubts them is shown.
+/// A finding that doubts response times is shown regardless of how many classes need a row.
 #[test]
 fn a_finding_comes_before_the_histogram() {
     let mut report = fixtures::valid();

@@ -47,7 +47,7 @@ pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
     emitted.map_err(|why| format!("{} {}: {why}", kept.case, safe(&kept.name)))
 }
 
-/// Returns why a conversation of raw TCP segments has no such form.
+/// Returns why a conversation of raw TCP segments cannot be sent from a shell.
 fn no_socket(kept: &Transcript) -> String {
     format!(
         "{} {}: it sends TCP segments, which sockets cannot; use loadstone torture replay",

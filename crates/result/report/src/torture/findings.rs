@@ -171,7 +171,7 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, Stri
     if !case.matters.is_empty() {
         facts.push(("matters", case.matters.clone()));
     }
-    // a merge is a conclusion: what it rests on stays visible
+    // a merge is a conclusion: its evidence stays visible
     facts.extend(record.same_as(&case.id).into_iter().map(|one| ("also seen", also_seen(one))));
     facts.extend(case.notes.iter().map(|note| ("because", words::safe(note))));
     if let Some(health) = &case.health {

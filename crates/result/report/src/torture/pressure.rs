@@ -139,7 +139,7 @@ fn places(probes: &[&ProbeRecord]) -> usize {
     (fewer / 2).clamp(1, POINTS_MAX - 1)
 }
 
-/// Returns the interval of each case, as far as probes show.
+/// Returns the interval of each case, if probes reveal it.
 fn bands(result: &TortureRecord, probes: &[&ProbeRecord]) -> Vec<Range> {
     let mut bands: Vec<(&str, f64, f64)> = Vec::new();
     for probe in probes {

@@ -174,7 +174,7 @@ pub(super) fn printing(bytes: &[u8], piece: usize, most: usize) -> Option<Vec<St
     Some(commands)
 }
 
-/// Returns the number of bytes before the next repetition, at most `piece`.
+/// Returns the number of bytes before the next repetition, up to `piece`.
 fn literal(bytes: &[u8], piece: usize, most: usize) -> usize {
     // each byte is at least one character of the command
     let end = bytes.len().min(piece).min(most.saturating_add(1));
@@ -204,7 +204,7 @@ fn repeating(unit: &[u8], times: usize) -> String {
     }
 }
 
-/// Returns a word of a shell line, quoted if needed.
+/// Returns text as one word of a shell command, quoted if needed.
 pub(crate) fn word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {

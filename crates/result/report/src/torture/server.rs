@@ -107,7 +107,7 @@ fn observed(record: &TortureRecord) -> Vec<(&CaseRecord, &StateRecord, &ServerCa
     all
 }
 
-/// Returns a row for each change; CPU is the time spent in the case, or in all of them.
+/// Returns a row for each change; CPU is the time spent in the case, or in all cases.
 fn rows(record: &TortureRecord, server: &ServerRecord) -> Vec<Vec<String>> {
     let mut rows = vec![cells("before the cases".to_owned(), &server.before, None)];
     let changed = observed(record).into_iter().filter_map(|(case, before, seen)| {

@@ -59,7 +59,7 @@ fn happened(outcome: TestOutcome) -> &'static str {
     }
 }
 
-/// A group of cases by outcome, the worst first.
+/// A group of cases by outcome, worst first.
 pub(crate) struct CaseGroup<'a> {
     pub(crate) letter: char,
     pub(crate) by_outcome: Vec<(TestOutcome, Vec<&'a CaseRecord>)>,
@@ -85,7 +85,7 @@ impl CaseGroup<'_> {
     }
 }
 
-/// Returns the tested groups, the worst first.
+/// Returns the tested groups, worst first.
 pub(crate) fn groups(result: &TortureRecord) -> Vec<CaseGroup<'_>> {
     let mut letters: Vec<char> = Vec::new();
     for case in &result.cases {

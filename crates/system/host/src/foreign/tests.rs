@@ -84,7 +84,7 @@ fn an_ancestors_account_includes_the_childs_work() {
     let server = |waited| process(1, "apache2", 10, waited);
     let worker = [(21, process(20, "apache2", 40, 0)), (22, process(21, "cgi", 300, 0))];
     let before = census(0, 0, &[&[(20, server(0))][..], &worker].concat());
-    // 22 did another 100, and its parent waited for it; 20 then waited for that
+    // 22 used another 100, and its parent waited for it; 20 then waited for that
     let after = census(150, 0, &[(20, server(440))]);
     let found = compare(&before, &after, &[20], TEN_SECONDS).unwrap();
     assert!(near(found.cores, 0.05), "{found:?}");

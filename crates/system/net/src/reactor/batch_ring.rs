@@ -49,7 +49,7 @@ pub struct BatchRing {
     /// True if the kernel no longer accepts requests. The ring is not used again: the queue may
     /// still contain earlier requests whose memory was freed.
     broken: bool,
-    /// Flag by which time asleep does not count as waiting for a disk.
+    /// Flag that keeps time asleep from counting as waiting for a disk.
     sleep: EnterFlags,
 }
 
@@ -112,7 +112,7 @@ impl BatchRing {
         &mut self.buffers
     }
 
-    /// Requests that were pushed and that the kernel has not taken.
+    /// Requests that were pushed and that the kernel has not consumed.
     #[inline]
     pub fn waiting(&mut self) -> usize {
         self.ring.submission().len()
@@ -130,8 +130,8 @@ impl BatchRing {
         unsafe { self.ring.submission().push(&entry.user_data(number & !STAYS)).is_ok() }
     }
 
-    /// The same for a request that stays open until a completion without the flag "more": it may
-    /// use buffers of the ring, and [`BatchRing::end`] waits for it.
+    /// Like [`BatchRing::push`], for a request that stays open until a completion without the flag
+    /// "more": it may use buffers of the ring, and [`BatchRing::end`] waits for it.
     ///
     /// # Safety
     /// Memory that the entry points to must stay unchanged until the request is done, or the ring
@@ -289,7 +289,7 @@ mod tests {
     }
 
     fn push(ring: &mut BatchRing, number: u64) -> bool {
-        // SAFETY: it points to nothing, and takes no buffer
+        // SAFETY: it points to nothing, and uses no buffer
         unsafe { ring.push(opcode::Nop::new().build(), number) }
     }
 
@@ -320,7 +320,7 @@ mod tests {
         assert!(ring.end(), "no request is open");
     }
 
-    /// A pipe reader: it takes a buffer, continues, and is canceled while it waits.
+    /// A pipe reader: it uses a buffer, continues, and is canceled while it waits.
     #[test]
     fn the_end_waits_for_open_requests() {
         let Some(mut ring) = ring(8) else { return };

@@ -18,7 +18,7 @@ pub(crate) struct Region {
     layout: Layout,
 }
 
-// SAFETY: the memory belongs to it alone
+// SAFETY: the ring is the only owner of the memory
 unsafe impl Send for Region {}
 
 impl Region {

@@ -4,7 +4,7 @@
 //!
 //! Cost: a connection is registered once, after its first write, so that a call on an open
 //! connection is two system calls (write, read) and a share of one `epoll_wait`. Waiting until an
-//! instant sleeps to shortly before it and spins the rest, because a timer alone is some 50 µs
+//! instant sleeps until shortly before and spins for the rest, because a timer alone is about 50 µs
 //! late.
 
 mod batch_ring;

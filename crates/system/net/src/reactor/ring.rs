@@ -401,7 +401,7 @@ impl RingReactor {
         }
     }
 
-    /// Gives up the ring, which the kernel no longer processes: no connection can continue.
+    /// Abandons the ring, which the kernel no longer processes: no connection can continue.
     #[cold]
     fn give_up(&mut self) {
         for slot in 0..self.sockets.len() as Slot {
@@ -658,7 +658,7 @@ impl Io for RingReactor {
         if how == Close::Reset {
             connect::linger_zero(fd.as_fd());
         } else if !socket.unsent.is_empty() {
-            // as far as the socket takes it
+            // until the socket accepts no more
             send_now(&fd, &socket.unsent).ok();
         }
         // an open request holds the socket

@@ -222,7 +222,7 @@ fn full_queue(name: &str) -> (std::path::PathBuf, UnixListener, UnixStream) {
     (path, listener, first)
 }
 
-/// Linux refuses such a connect with EAGAIN and does not notify when there is room.
+/// Linux refuses a connect to a full queue with EAGAIN and does not notify when there is room.
 #[test]
 fn a_connect_waits_for_room_in_the_listen_queue() {
     let (path, listener, _first) = full_queue("room");

@@ -83,7 +83,7 @@ const USERS_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 struct UserConfigs {
     known: BTreeMap<u64, Arc<ClientConfig>>,
-    /// In the order in which they were met.
+    /// In the order of occurrence.
     met: VecDeque<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! TLS for the worker: rustls as [`conduit::TlsSession`] and [`conduit::TlsFactory`].
 //!
 //! Bytes in, bytes out, without sockets. A [`Client`] is created from the plan and checked once;
-//! each worker takes its own [`Factory`] from it, so threads share no lock and no ticket. Early
+//! each worker creates its own [`Factory`] from it, so threads share no lock and no ticket. Early
 //! data is sent only if the plan requests it, because a server may process it twice. Not supported:
 //! renegotiation, anything below TLS 1.2. A session with exposed keys may request a new handshake
 //! to see it refused; it completes none.
@@ -47,7 +47,7 @@ pub struct Settings {
     pub resumption: bool,
     /// True to permit requests in the first flight of a resumed handshake (0-RTT).
     pub early_data: bool,
-    /// Factories make sessions that are laid open as well.
+    /// Factories also create sessions with exposed keys.
     pub exposed_keys: bool,
     /// True to send no SNI.
     pub nameless: bool,

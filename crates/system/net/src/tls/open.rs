@@ -99,7 +99,7 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Takes the keys after the handshake.
+    /// Extracts the keys after the handshake.
     fn open(&mut self) -> Result<(), TlsError> {
         self.pump();
         let OpenState::Shaking(connection) = std::mem::replace(&mut self.state, OpenState::Over)

@@ -20,7 +20,7 @@ pub(crate) fn own(
     Ok((store, certificates))
 }
 
-/// Returns the system's anchors; unparsable ones are skipped, as usual.
+/// Returns the system's anchors; unparsable certificates are skipped, as usual.
 pub(crate) fn system() -> Result<RootCertStore, SetupError> {
     let found = rustls_native_certs::load_native_certs();
     let mut store = RootCertStore::empty();

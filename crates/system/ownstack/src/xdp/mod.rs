@@ -3,7 +3,7 @@
 //! all others through, so that the kernel's own traffic continues. Segments, checksums, ARP and ND
 //! are ours.
 //!
-//! VLAN tags are not supported: such frames go to the kernel.
+//! VLAN tags are not supported: frames with tags go to the kernel.
 
 mod arp;
 mod link;
@@ -353,7 +353,7 @@ impl XdpLink {
             }
             Onward::Ask(question) => {
                 let held = self.held.len();
-                // those of the last request, which got no reply
+                // queries of the last request, which got no reply
                 self.held.retain(|(other, _)| *other != to);
                 self.refused += (held - self.held.len()) as u64;
                 self.send_question(question);
@@ -372,7 +372,7 @@ impl XdpLink {
         self.held.push((to, packet.to_vec()));
     }
 
-    /// Receives packets, at most `most` of each queue. `each` gets a packet and whether its TCP
+    /// Receives packets, up to `most` from each queue. `each` gets a packet and whether its TCP
     /// checksum is absent, as between devices of one machine.
     pub(crate) fn receive(&mut self, now: Nanos, most: usize, mut each: impl FnMut(&[u8], bool)) {
         let XdpLink { queues, out, side, neighbors, answers, conflict, .. } = self;
@@ -402,7 +402,7 @@ impl XdpLink {
         }
     }
 
-    /// Sleeps until a packet arrives, at most `span`.
+    /// Sleeps until a packet arrives, for at most `span`.
     pub(crate) fn sleep(&mut self, span: Option<Duration>) {
         let waits = self.queues[self.out].has_waiting();
         let span =
@@ -563,8 +563,8 @@ fn attach(
     Err(trouble.expect("at least one way was tried"))
 }
 
-/// Returns the modes to try, the best first. In generic mode, packets merged by the device or its
-/// peer arrive whole, up to 64 KiB, in several frames.
+/// Returns the modes to try, best first. In generic mode, packets merged by the device or its peer
+/// arrive whole, up to 64 KiB, in several frames.
 fn hooks(ask: &XdpAsk, link: &LinkFacts, in_parts: bool) -> Result<&'static [XdpHook], XdpTrouble> {
     Ok(match ask.hook {
         Some(XdpHook::Native) => &[XdpHook::Native],

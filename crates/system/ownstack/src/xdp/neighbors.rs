@@ -232,7 +232,7 @@ mod tests {
         assert_eq!((we.hops.len(), we.ways.len()), (0, REMEMBERED_MAX));
         let (later, new) = (Nanos::from_secs(2), address(200_000));
         assert_eq!(we.route_to(Nanos::from_millis(900), new), Onward::Nowhere);
-        // unreachable ones make room
+        // unreachable entries make room
         assert_eq!(we.route_to(later, new), Onward::Unknown);
         we.record_route(later, new, Some(GATEWAY));
         assert_eq!(we.ways.len(), REMEMBERED_MAX / 2 + 1);

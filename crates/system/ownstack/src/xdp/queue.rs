@@ -172,7 +172,7 @@ impl XdpQueue {
         XdpQueue { socket, came, going, memory, free, read, parts, in_parts, refused }
     }
 
-    /// Receives packets, at most `most` of this queue. Frames are returned to the kernel at once.
+    /// Receives packets, up to `most` from this queue. Frames are returned to the kernel at once.
     pub(crate) fn receive(&mut self, most: usize, mut each: impl FnMut(&[u8])) -> usize {
         let mut packets = 0;
         while packets < most
@@ -207,7 +207,7 @@ impl XdpQueue {
         packets
     }
 
-    /// Takes back the frames of sent packets, at least this many if available.
+    /// Reclaims the frames of sent packets, at least this many if available.
     fn reclaim(&mut self, least: usize) {
         let kept = kept(Arc::strong_count(&self.memory));
         let mut pool = self.memory.pool();

@@ -253,15 +253,15 @@ impl Frames {
         self.mapping.length as u64
     }
 
-    /// Gives a frame to the kernel; returns its address.
+    /// Passes a frame to the kernel; returns its address.
     pub(crate) fn give_to_kernel(&self, frame: PacketFrame) -> u64 {
         let offset = self.offset(&frame);
         self.lent[frame.number as usize].store(true, Ordering::Release);
         offset as u64
     }
 
-    /// Takes back the frame that contains this address. `None` if the kernel does not own that
-    /// frame: its value is not trusted.
+    /// Reclaims the frame that contains this address. `None` if the kernel does not own that frame:
+    /// its value is not trusted.
     pub(crate) fn reclaim_frame(&self, place: u64) -> Option<PacketFrame> {
         let number = usize::try_from(place).ok()? / FRAME;
         let lent = self.lent.get(number)?.swap(false, Ordering::Acquire);
@@ -406,7 +406,7 @@ pub(crate) fn put_socket(map: BorrowedFd<'_>, key: u32, socket: BorrowedFd<'_>) 
     unsafe { attributes.call(BPF_MAP_UPDATE_ELEM).map(|_| ()) }
 }
 
-/// Lets the kernel verify and load a program.
+/// Makes the kernel verify and load a program.
 pub(crate) fn load(program: &[Instruction], in_parts: bool) -> io::Result<OwnedFd> {
     let license = c"GPL";
     let flags = if in_parts { BPF_F_XDP_HAS_FRAGS } else { 0 };

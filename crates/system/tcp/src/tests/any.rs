@@ -70,7 +70,7 @@ pub(crate) fn packets(data: &[u8]) {
         stack.arm(now);
         stack.tick(now);
     }
-    // connections without an owner end, in whatever state
+    // connections without an owner end, regardless of their state
     stack.close(now, 0, false);
     for _ in 0..40 {
         now += Nanos::from_secs(130);

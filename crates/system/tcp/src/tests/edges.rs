@@ -69,7 +69,7 @@ fn read_data_uses_no_memory() {
     assert!(buffers <= 8 * EACH, "{buffers} bytes");
 }
 
-/// The window stays closed, and the connection has no owner to wait for it.
+/// The window stays closed, and no owner of the connection waits for it to open.
 #[test]
 fn an_orphan_at_a_closed_window_is_abandoned() {
     let mut stage = Stage::established();

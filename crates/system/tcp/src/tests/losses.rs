@@ -54,7 +54,8 @@ impl Stage {
     }
 }
 
-/// In a recovery, data sent before data that has arrived is lost, whatever the amount beyond it.
+/// In a recovery, data sent before data that has arrived is lost, regardless of the amount after
+/// it.
 #[test]
 fn all_holes_of_a_round_trip_are_repaired_in_the_next() {
     let mut stage = stage();

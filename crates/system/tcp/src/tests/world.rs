@@ -228,7 +228,8 @@ fn byte(at: usize) -> u8 {
     (at * 31 + at / 251) as u8
 }
 
-/// Sends `up` and `down` bytes at once, then closes both sides; returns the virtual time it took.
+/// Sends `up` and `down` bytes at once, then closes both sides; returns its duration in virtual
+/// time.
 fn transfer(seed: u64, bad: Bad, settings: TcpSettings, up: usize, down: usize) -> Nanos {
     let mut world = World::new(seed, bad, settings);
     let start = world.now;
@@ -377,7 +378,7 @@ fn random_segments_do_no_harm() {
         }
         assert!(most <= 4 * FIRST_WINDOW as usize, "seed {seed}: {most} bytes");
         world.client.close(world.now, 0, seed % 2 == 0);
-        // it ends, whatever it received before
+        // it ends, regardless of what it received before
         for _ in 0..40 {
             world.now += Nanos::from_secs(120);
             world.client.arm(world.now);

@@ -298,7 +298,7 @@ proptest! {
         prop_assert_eq!(found, by_the_rules(&lines, &packets));
     }
 
-    /// For any link: no packet vanishes, order is preserved where required, and a caller that wakes
+    /// For any link: no packet is lost, order is preserved where required, and a caller that wakes
     /// up when `next` says so delivers every packet exactly on time.
     #[test]
     fn no_packet_vanishes_and_no_wakeup_is_late(

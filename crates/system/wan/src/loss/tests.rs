@@ -19,7 +19,7 @@ fn count(model: &Loss, packets: u64, seed: u64) -> (f64, f64) {
 const PACKETS: u64 = 400_000;
 
 /// The loss is within four standard deviations, for bursts of `length`: their losses are
-/// correlated, so that a burst counts as one draw.
+/// correlated, so a burst counts as one draw.
 fn near(model: &Loss, stationary: f64, length: f64) {
     assert!((model.stationary() - stationary).abs() < 1e-5, "{model:?}: {}", model.stationary());
     let (lost, _) = count(model, PACKETS, 7);

@@ -61,7 +61,7 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     let connection = &mut plan.connection;
     connection.calls = (!options.keep_alive).then_some(1);
     connection.addresses = AddressOrder::FirstThatAnswers;
-    // ab asks again at once; ten refusals in a row end it
+    // ab repeats the request at once; ten refusals in a row end it
     connection.reconnect_pause = Nanos::ZERO;
     if options.window > 0 {
         let bytes = Some(options.window.unsigned_abs());
@@ -186,7 +186,7 @@ fn tls(options: &Options) -> Result<TlsPlan, Ending> {
         resumption: false,
         alpn: Vec::new(),
         sni: options.sni,
-        // the groups that OpenSSL offers by itself, as far as they are known here
+        // the groups that OpenSSL offers by default, if supported here
         groups: ["X25519", "P-256", "P-384"].map(str::to_owned).into(),
         ..TlsPlan::default()
     };

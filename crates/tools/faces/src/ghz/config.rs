@@ -32,7 +32,7 @@ pub(super) fn load(path: &str, files: &dyn Files) -> Result<Map<String, Value>, 
     }
 }
 
-/// Puts the keys of a file into the options.
+/// Applies the keys of a file to the options.
 ///
 /// # Errors
 /// Fails if a value's type differs from its key's.

@@ -347,7 +347,8 @@ impl DataValue {
         }
     }
 
-    /// Returns it as a whole number; Sprig takes texts as numbers, and any other value as 0.
+    /// Returns it as a whole number; Sprig parses texts as numbers, and treats any other value as
+    /// 0.
     fn number(&self) -> i64 {
         match self {
             DataValue::Number(number) => *number,
@@ -385,7 +386,7 @@ impl DataValue {
         }
     }
 
-    /// Returns seconds since 1970; a number is such a time.
+    /// Returns seconds since 1970; a number is already in this form.
     fn time_s(&self) -> i64 {
         match self {
             DataValue::Time(unix_ns) => (*unix_ns / 1_000_000_000) as i64,

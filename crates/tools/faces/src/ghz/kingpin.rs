@@ -224,7 +224,7 @@ fn read_group<'a>(
     Ok(found)
 }
 
-/// Returns the attached value, or the next word, which may not look like a flag.
+/// Returns the attached value, or the next word, which must not look like a flag.
 fn value_of<'a>(
     given: Option<String>,
     words: &mut (impl Iterator<Item = &'a String> + Clone),

@@ -106,7 +106,7 @@ fn prepare(args: &[String], extras: Extras, files: &dyn Files) -> Result<Prepare
     Ok(Prepared { plan, makers, face })
 }
 
-/// Checks what needs no server, in ghz's order; reads data and metadata.
+/// Checks everything that needs no server, in ghz's order; reads data and metadata.
 fn check(options: &Options, files: &dyn Files) -> Result<GivenData, String> {
     if !options.proto.is_empty() && !options.proto.ends_with(".proto") {
         return Err("proto: must have .proto extension".to_owned());
@@ -159,7 +159,7 @@ struct Ghz {
     is_open: bool,
     /// Makes the requests, if they differ from call to call.
     recipe: Option<Arc<Recipe>>,
-    /// Calls without a request, by the fault of their data.
+    /// Calls without a request because of invalid data, by error.
     faults: BTreeMap<String, u64>,
     /// Writer of the file of `--debug`.
     debug: Option<DebugLog>,
@@ -168,7 +168,7 @@ struct Ghz {
     notes: Vec<String>,
 }
 
-/// Maximum number of different faults of call data that are listed.
+/// Maximum number of different data errors that are listed.
 const FAULTS_MAX: usize = 10;
 
 impl Ghz {
@@ -219,7 +219,7 @@ impl Ghz {
         self.recipe.as_ref()?.request(sample.index, sample.intended).err()
     }
 
-    /// Counts a call, or the fault of its data.
+    /// Counts a call, or the error in its data.
     fn take(&mut self, call: &CallRecord) {
         if let Some(debug) = &self.debug
             && Tally::counts(call)

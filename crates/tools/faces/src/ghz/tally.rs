@@ -145,7 +145,7 @@ impl Tally {
         }
     }
 
-    /// Returns whether the call was started: ghz counts only such calls.
+    /// Returns whether the call was started: ghz counts only started calls.
     pub(super) fn counts(call: &CallRecord) -> bool {
         let unsent = call.outcome == Outcome::Abandoned && call.sample.sent.is_zero();
         !unsent && call.outcome != Outcome::Dropped
@@ -254,7 +254,7 @@ pub(super) struct HistogramBar {
 }
 
 /// Returns the percentage and the value at index p·N/100, or the value one before if that is a
-/// whole number; zeros without such a value.
+/// whole number; zeros if there is no such value.
 fn percentile(sorted: &[f64], percentage: u32) -> (u32, Nanos) {
     let place = f64::from(percentage) / 100.0 * sorted.len() as f64;
     let whole = place.floor();

@@ -134,7 +134,7 @@ impl Template {
     }
 
     /// Returns whether the template contains an action outside of control structures. ghz executes
-    /// only such templates.
+    /// only those templates.
     pub(super) fn has_actions(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePart::Action(_)))
     }

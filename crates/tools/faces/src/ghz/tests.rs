@@ -57,8 +57,7 @@ fn prepared(line: &str) -> Result<Prepared, Ending> {
     prepare(&words(line), Extras::default(), &EchoFiles)
 }
 
-/// Returns the status code and message that the request of call `index` asks the server for in its
-/// JSON form.
+/// Returns the status code and message that call `index` requests from the server, in JSON form.
 fn wanted(face: &Ghz, index: u64) -> (u32, String) {
     let data = face.given.shown();
     let item = match &data {

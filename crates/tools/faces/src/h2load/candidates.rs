@@ -4,7 +4,7 @@ use crate::longopt::Long;
 
 /// Maximum distance of a suggestion.
 const DISTANCE_MAX: usize = 6;
-/// The end of an option's name is compared from so many letters on.
+/// Minimum number of letters for comparing the end of an option's name.
 const SUFFIX_MIN: usize = 3;
 
 /// Returns the suggestion after the error about `word`; may be empty.

@@ -56,8 +56,8 @@ fn prepare(
     Ok(Job { log, ..Job::new(plan, needs, extras, face) })
 }
 
-/// Returns the data that the face needs: HTTP/1.1's fields are counted one by one, and `-v` shows
-/// those of HTTP/2.
+/// Returns the data that the face needs: Fields of HTTP/1.1 are counted individually, and `-v`
+/// shows those of HTTP/2.
 fn needs(work: &Work, http1: bool) -> Needs {
     let responses = if work.options.verbose || http1 { u64::MAX } else { 0 };
     Needs { calls: true, responses, ends: true, ..Needs::default() }
@@ -69,7 +69,7 @@ struct H2load {
     work: Work,
     tally: Tally,
     http1: bool,
-    /// True if the server chose no protocol by ALPN, and connections ended because of it.
+    /// True if the server chose no protocol by ALPN, and connections ended for this reason.
     unnegotiated: bool,
     misled: bool,
     /// True if the protocol and the beginning of the main part have been printed.
@@ -80,7 +80,7 @@ struct H2load {
     progress_printed: u64,
     /// Text that waits until the protocol has been printed.
     held: String,
-    /// Clients whose remaining requests were dropped because the server accepts no further ones.
+    /// Clients whose remaining requests were dropped because the server accepts no more.
     left: u64,
     /// Number of clients for which there was no descriptor.
     unopened: u64,
@@ -324,7 +324,7 @@ impl Face for H2load {
         }
         let paced = self.work.options.rps > 0.0 || self.work.options.timing;
         if paced && self.tally.all_broken() {
-            // no client will ever send anything again: its instants need not be waited for
+            // no client will send anything anymore: its instants need not be waited for
             output.wish = FaceDecision::Abandon;
         }
         output

@@ -50,7 +50,7 @@ pub(super) struct Options {
     pub(super) encoder_table: u32,
     pub(super) log: Option<String>,
     pub(super) connect_to: Option<(String, u16)>,
-    /// Requests a second of each client; zero: as fast as they are answered.
+    /// Requests a second of each client; zero: as fast as responses arrive.
     pub(super) rps: f64,
     pub(super) verbose: bool,
     pub(super) uris: Vec<String>,
@@ -103,7 +103,7 @@ const FRAME_MIN: u32 = 16 << 10;
 const FRAME_MAX: u32 = (16 << 20) - 1;
 /// A Unix socket's path, without the zero at its end.
 const UNIX_PATH_MAX: usize = 107;
-/// The largest payload of a datagram that can be asked for.
+/// Maximum requested payload of a datagram.
 const DATAGRAM_MAX: u64 = 64 << 10;
 
 const SHORT: &str = "hvW:c:d:m:n:p:t:w:f:H:i:r:T:N:D:B:";

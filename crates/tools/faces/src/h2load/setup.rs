@@ -270,8 +270,8 @@ fn tls(work: &Work) -> Result<TlsPlan, Ending> {
     Ok(tls)
 }
 
-/// h2load's own lists, as far as they are supported here: TLS_AES_128_CCM_SHA256, P-521 and the suites
-/// of DHE are not.
+/// h2load's own lists, limited to what is supported here: TLS_AES_128_CCM_SHA256, P-521 and the
+/// suites of DHE are not.
 const OLDER: &str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:\
                      ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:\
                      ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";

@@ -102,7 +102,7 @@ pub(super) struct Tally {
     threads: u64,
     pub(super) started: u64,
     pub(super) done: u64,
-    /// Number of complete responses, and of those with a status below 400, and from 400 on.
+    /// Number of complete responses: all, with a status below 400, and from 400.
     pub(super) whole: u64,
     pub(super) good: u64,
     pub(super) bad: u64,
@@ -168,7 +168,7 @@ impl Tally {
             }
         }
         if http1 && sample.status == 0 {
-            // of a response that broke off, its head has come
+            // the head of a truncated response has arrived
             self.count_status(final_head(&call.response).0);
         }
         match call.outcome {
@@ -266,8 +266,8 @@ impl Tally {
         client.is_some_and(|client| client.refused > 0)
     }
 
-    /// Returns the seconds that connecting took, those to the first byte from the same instant, and
-    /// requests a second. `from_start`: connections count from the main part on, and were set up
+    /// Returns the seconds to connect, the seconds from the same instant to the first byte, and
+    /// requests per second. `from_start`: connections count from the main part on, and were set up
     /// before it.
     pub(super) fn rows(&self, from_start: bool) -> [SummaryRow; 3] {
         let seconds = |from: Nanos, to: Nanos| to.0.saturating_sub(from.0) as f64 / 1e9;
@@ -295,7 +295,7 @@ impl Tally {
     }
 }
 
-/// Returns whether the response is complete, whatever its status.
+/// Returns whether the response is complete, regardless of its status.
 fn is_whole(class: Option<FailureClass>) -> bool {
     matches!(class, None | Some(FailureClass::Status))
 }

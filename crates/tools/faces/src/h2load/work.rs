@@ -52,7 +52,7 @@ pub(super) fn plan_work(mut options: Options, files: &dyn Files) -> Result<Work,
     if quotas.iter().any(|quota| *quota > REQUESTS_MAX) {
         return wrong(format!("-n: a client makes {REQUESTS_MAX} requests at most; raise -c"));
     }
-    // Don't DOS our server! says h2load
+    // h2load's own rule: don't DoS our server
     if asked.base.host == "nghttp2.org" {
         return wrong("Using h2load against public server nghttp2.org should be prohibited.");
     }
@@ -149,8 +149,8 @@ fn check_ours(options: &Options) -> Result<(), Ending> {
 }
 
 impl Work {
-    /// Returns the protocols offered by ALPN, as far as supported here, in the order of the list.
-    /// The drafts of HTTP/2 in h2load's own list have had no server for ten years.
+    /// Returns the protocols offered by ALPN, limited to what is supported here, in the order of
+    /// the list. The drafts of HTTP/2 in h2load's own list have had no server for ten years.
     pub(super) fn offered(&self) -> Vec<String> {
         let list = if self.options.alpn.is_empty() {
             vec!["h2".to_owned(), HTTP1.to_owned()]

@@ -89,7 +89,7 @@ mod tests {
     const CLIENT_1: [&str; 4] =
         ["0.833387216406", "0.341144383754", "0.191924167285", "0.432961798198"];
 
-    /// Seeds 0x1234, 0x5678, 0x9abc ^ ~0 for client 0; the numbers are glibc's `erand48` of them.
+    /// Seeds 0x1234, 0x5678, 0x9abc ^ ~0 for client 0; the numbers are those of glibc's `erand48`.
     #[test]
     fn the_generator_is_that_of_the_c_library() {
         let mut first = Lcg48::for_client(0);

@@ -63,8 +63,8 @@ pub(super) fn work(options: &Options, look: &Look<'_>, files: &dyn Files) -> Res
     Ok(Work { requests, sequence: Vec::new(), once: false, visits, count: sessions })
 }
 
-/// Returns the URIs of the page's parts on the same server; empty if there is no such page, which
-/// the run then shows.
+/// Returns the URIs of the page's parts on the same server; empty if the page does not exist, which
+/// the run then reports.
 fn parts(
     options: &Options,
     look: &Look<'_>,

@@ -78,7 +78,8 @@ fn rows(plan: &Plan) -> Vec<PrintedCall> {
     plan.targets.iter().map(row).collect()
 }
 
-/// Returns the head of a response and its body, chunk by chunk, as far as the response was kept.
+/// Returns the head of a response and its body, chunk by chunk, up to the kept length of the
+/// response.
 fn split_response(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<&[u8]>) {
     let mut reader = ResponseReader::new(true);
     let mut cache = HeadCache::new();

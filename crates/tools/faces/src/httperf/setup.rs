@@ -274,7 +274,7 @@ fn session(options: &Options, work: &Work) -> SessionPlan {
 }
 
 /// Returns the timeouts. Without `--timeout` the original waits forever; `--think-timeout` is added
-/// only to it.
+/// only to that timeout.
 fn timeouts(options: &Options) -> Timeouts {
     let limited = options.timeout > 0.0;
     let limit = if limited { seconds(options.timeout).min(DAY) } else { DAY };

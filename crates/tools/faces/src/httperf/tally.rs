@@ -120,7 +120,7 @@ pub(super) struct Tally {
     pub(super) lifetimes: Moments,
     pub(super) lifetime_hist: Hist,
     bins: BTreeMap<u64, u64>,
-    /// Maximum number of connections begun in one turn of the loop, except the very first.
+    /// Maximum number of connections started in one turn of the loop, except the first turn.
     pub(super) burst: u64,
     last_begun: (Nanos, u64),
     pub(super) errors: Errors,
@@ -193,7 +193,7 @@ impl Tally {
                 self.tls_failure.get_or_insert(class);
             }
         }
-        // a connection without a socket was never begun
+        // a connection without a socket was never started
         let unbegun =
             [Class::FdUnavailable, Class::FileTableFull, Class::AddressUnavailable].map(Some);
         if !unbegun.contains(&record.class) {
@@ -210,13 +210,13 @@ impl Tally {
         }
     }
 
-    /// Counts a connection, and the connections begun together with it.
+    /// Counts a connection, and the connections started in the same turn.
     fn count_opened(&mut self, opened: Nanos) {
         self.connections += 1;
         let (at, count) = &mut self.last_begun;
         *count = if *at == opened { *count + 1 } else { 1 };
         *at = opened;
-        // the first one is begun before the loop is
+        // the first one is started before the loop
         let inside = *count - u64::from(self.connections == *count);
         self.burst = self.burst.max(inside);
     }

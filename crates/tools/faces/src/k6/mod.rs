@@ -29,7 +29,7 @@ use url::Url;
 const NOWHERE: &str = "http://127.0.0.1/";
 /// The placeholder if only IPv6 addresses are used.
 const NOWHERE_V6: &str = "http://[::1]/";
-/// The longest that a connection may take to open, as in k6.
+/// Maximum duration of opening a connection, as in k6.
 const CONNECT: Nanos = Nanos::from_secs(30);
 /// Seed of the scripts' random numbers.
 const SEED: u64 = 1;

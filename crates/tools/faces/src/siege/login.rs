@@ -4,7 +4,7 @@ use super::config::Login;
 use protocol::http1::fields;
 use protocol::login::digest::{self, Answers};
 
-/// A challenge of a server or a proxy.
+/// A challenge from a server or a proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
     Basic {

@@ -265,7 +265,7 @@ impl Face for Siege {
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         let output = self.begin();
         let ending = match trouble {
-            // each user finds out for itself in the original, page by page
+            // in the original each user discovers this individually, page by page
             StartTrouble::Name { text, .. } => {
                 let config = self.config();
                 let pages = config.pages(self.journey.urls.len()).unwrap_or(u64::MAX);

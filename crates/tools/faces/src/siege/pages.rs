@@ -77,13 +77,13 @@ fn pause(delay: f64, random: &mut Stream) -> Nanos {
     Nanos::ZERO
 }
 
-/// Returns a body with its content coding undone, as far as possible.
+/// Returns a body with its content coding decoded, as far as possible.
 pub(super) fn decoded(head: &[u8], body: &[u8]) -> Vec<u8> {
     let decoder = fields::content_encoding(head)
         .and_then(|coding| Decoder::with_output_max(&coding, PAGE_MAX));
     let Some(mut decoder) = decoder else { return body.to_vec() };
     let mut out = Vec::new();
-    // the part before a fault is a page too
+    // the part before an error is a page too
     decoder.push(body, &mut out).ok();
     out
 }

@@ -23,13 +23,13 @@ pub(super) fn plan(journey: &Journey, files: &dyn Files) -> Result<Plan, Ending>
     // the guide knows when its users are done
     plan.stop.requests = (config.run_seconds() <= 0).then_some(u64::MAX);
     plan.timeouts = timeouts(journey);
-    // faults of a response are reported separately by its status
+    // failures of a response are reported separately by its status
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;
     plan.connection.calls = (!config.keep_alive).then_some(1);
     plan.connection.addresses = AddressOrder::FirstThatAnswers;
-    // siege asks again at once; its `failures` limit ends it
+    // siege repeats the request at once; its `failures` limit ends it
     plan.connection.reconnect_pause = Nanos::ZERO;
     plan.tls = tls(config, files)?;
     if let Some(host) = &config.proxy_host {

@@ -179,7 +179,8 @@ impl Visitor {
             Some(FailureClass::NotHttp | FailureClass::BadFraming | FailureClass::Unasked)
         );
         if sample.status == 418 || (sample.status == 0 && foreign) {
-            // no HTTP server: siege calls it a teapot, which counts as good and as failed
+            // no HTTP server: siege treats it as a teapot, which counts as both successful and
+            // failed
             (call_report.hits, call_report.timed) = (1, true);
             call_report.lines.push(line("HTTP/1.1", 418, false, config, &address));
             self.fail(&mut call_report);
@@ -228,7 +229,7 @@ impl Visitor {
         }
     }
 
-    /// Records that the current chain has failed: none of its requests counts as good.
+    /// Records that the current chain has failed: none of its requests counts as successful.
     fn fail(&mut self, call_report: &mut CallReport) {
         // the original ignores failures of a login
         call_report.failed = u32::from(!self.logging_in);

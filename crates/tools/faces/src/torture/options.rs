@@ -60,7 +60,7 @@ pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
             OptionStep::Option('P', _) => post = true,
             OptionStep::Option('p', _) => in_path = true,
             OptionStep::Option('r', _) => raw = true,
-            // the tool has it and does nothing with it
+            // the tool has the option and ignores it
             OptionStep::Option(..) => {}
             OptionStep::Unknown(letter) => {
                 return Err(usage(&format!("Unknown option: {letter}\n")));

@@ -91,7 +91,7 @@ fn is_whole(head: &str) -> bool {
 pub(super) fn text(options: &Options, tally: &Tally, span: RunSpan) -> String {
     let RunSpan { began_s, spent_s, utc_offset_s } = span;
     let date = |unix_s: f64| words::ctime(unix_s.floor() as i64, utc_offset_s);
-    // time that the script's dummy run would have taken too: sleeping between the accesses
+    // time that the script's dummy run would have taken: sleeping between the accesses
     let asleep_s = options.delay.as_secs_f64() / 2.0 * f64::from(options.times - 1);
     let least_s = tally.busy_s / f64::from(options.copies);
     let elapsed_s = (spent_s - asleep_s).max(least_s).max(1e-9);

@@ -1,5 +1,5 @@
-//! The C library's `getopt_long`, as far as wrk uses it: options anywhere among the arguments, and
-//! unique abbreviations of long options.
+//! The C library's `getopt_long`, limited to what wrk uses: options anywhere among the arguments,
+//! and unique abbreviations of long options.
 
 /// A long option and its letter.
 pub(super) struct Long {

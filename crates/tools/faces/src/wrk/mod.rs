@@ -47,7 +47,7 @@ pub fn read(
         return Reading::End(Ending::error(text, 1));
     };
     if options.url.port.as_deref().is_some_and(|port| port.parse() == Ok(0u16)) {
-        // where wrk looks for a server before it begins, nothing can listen
+        // no server can listen at the address that wrk checks before it starts
         let Address { host, .. } = &options.url;
         let text = format!("unable to connect to {host}:0 Connection refused\n");
         return Reading::End(Ending::error(text, 1));

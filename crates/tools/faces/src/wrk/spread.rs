@@ -1,4 +1,4 @@
-//! Recorded values with their counts, and wrk's figures of them.
+//! Recorded values with their counts, and wrk's figures for them.
 
 /// Values with counts, ascending by value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

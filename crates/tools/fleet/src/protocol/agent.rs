@@ -37,7 +37,7 @@ pub enum AgentAction {
     Say(Stamped<FromAgent>),
     /// A row, sent for the first time or again.
     Row(Vec<u8>),
-    /// Open the sealed plan, read it and make everything ready for it.
+    /// Open the sealed plan, read it and prepare everything for it.
     Prepare {
         step: u64,
         hash: String,
@@ -73,9 +73,9 @@ pub enum AgentAction {
 /// Result of preparing a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadyFacts {
-    /// The hash of our own printed form of it.
+    /// Hash of the plan as printed by us.
     pub hash: String,
-    /// The workers that we have for it.
+    /// Number of workers that we have for the plan.
     pub workers: u32,
     /// Highest rate of the whole fleet, in calls per second; `None` in a closed loop.
     pub rate_peak: Option<f64>,
@@ -154,7 +154,7 @@ pub struct Agent {
     rows: Vec<Vec<u8>>,
     /// The running step, and its first instant by our clock.
     held: Option<(Holding, Nanos)>,
-    /// The highest rate that the whole fleet reaches in it.
+    /// The highest rate that the whole fleet reaches in the step.
     rate_peak: Option<f64>,
     /// The manager whose plan is running.
     client: u64,
@@ -269,7 +269,7 @@ impl Agent {
         }
         if epoch > self.epoch {
             if matches!(content, ToAgent::Clock { .. }) {
-                // another manager has another clock
+                // a different manager has a different clock
                 return false;
             }
             self.follow(epoch, now);
@@ -377,7 +377,7 @@ impl Agent {
                 let holding = self.holding(now);
                 self.send(FromAgent::Held(holding));
             }
-            // the rest is about a run
+            // the others concern a run
             _ if stamp.run != self.client => self.refused.late += 1,
             ToAgent::Arm { step, slots, of, start, agents, .. } => {
                 let (run, bound) = (self.client, self.offset().map_or(0, |offset| offset.bound.0));
@@ -424,7 +424,7 @@ impl Agent {
                 self.actions.push_back(AgentAction::Abandon);
                 self.actions.push_back(AgentAction::Exit { done: true, why: why.clone() });
             }
-            // the rest concerns a run; this one is another
+            // the others concern a run; this one is another
             _ if command.run != self.client => self.refused.late += 1,
             What::Go { step } => self.begin_armed(*step),
             What::Stop { step } if self.running(*step) => self.actions.push_back(AgentAction::Stop),
@@ -534,7 +534,7 @@ impl Agent {
     }
 
     /// Records that the plan with this hash is prepared, or cannot run here. Returns false if it is
-    /// no longer wanted: this may be the late result of an earlier manager's request.
+    /// no longer needed: this may be the late result of an earlier manager's request.
     pub fn prepared(&mut self, step: u64, hash: &str, outcome: Result<ReadyFacts, String>) -> bool {
         if self.state != (AgentState::Preparing { step, hash: hash.to_owned() }) {
             return false;
@@ -636,7 +636,7 @@ impl Agent {
             return Err("it runs nothing".into());
         };
         let own = &holding.slots;
-        // a part may be cut finer than the load was: into more slots, each of them one of before
+        // a part may be cut finer than the load was: into more slots, each part of a former slot
         if slots.len() > own.len() || !of.is_multiple_of(holding.of.max(1)) || of > SLOTS_MAX {
             return Err("the part does not fit its workers".into());
         }
@@ -692,8 +692,8 @@ impl Agent {
         self.actions.push_back(AgentAction::Row(row));
     }
 
-    /// Reports the end of the step after its workers have finished. Adds the number of rows and the
-    /// way of ending, which the agent knows.
+    /// Reports the end of the step after its workers have finished. Adds the number of rows and how
+    /// the run ended, which the agent knows.
     pub fn report_end(&mut self, mut content: Final, now: Nanos) {
         let AgentState::Running { step, ending } = &self.state else { return };
         content.step = *step;
@@ -702,7 +702,7 @@ impl Agent {
             content.ending = *ending;
         }
         if let Some(plan) = self.next.take() {
-            // no manager asks for results of an earlier one
+            // no manager requests results of an earlier one
             return self.unfold(plan);
         }
         content.refused = self.refused;
@@ -828,8 +828,8 @@ mod tests {
         assert!(matches!(last(Some(250.0), &half), Some(FromAgent::StoodDown { .. })));
     }
 
-    /// Returns the reply of an agent with a third of the load to an offer of another sixth, and the
-    /// number of parts that it then reports as taken.
+    /// Offers another sixth of the load to an agent with a third; returns its reply, and the number
+    /// of parts that it then reports as taken over.
     fn offered_a_sixth(rate_max: f64) -> (Option<String>, u32) {
         let mut agent = armed(Some(rate_max), &[vec![1]], 3);
         let what = What::Go { step: 1 };

@@ -83,7 +83,8 @@ impl ClockEstimate {
         self.exchanges
     }
 
-    /// Returns the pause before the next exchange, if this number of machines ask the same one.
+    /// Returns the pause before the next exchange, if this number of machines query the same
+    /// manager.
     pub fn pause(&self, machines: u32) -> Nanos {
         let room = Nanos(PAUSE_PER_MACHINE.0 * u64::from(machines)).max(PROBE_PAUSE);
         match self.exchanges {

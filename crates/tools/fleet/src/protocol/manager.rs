@@ -31,7 +31,7 @@ const FENCE_MARGIN: Nanos = Nanos::from_millis(500);
 const CONFIRM_INTERVAL: Nanos = Nanos::from_millis(50);
 /// Maximum number of unheard agents per message: their names fit into it.
 const NAMED_MAX: usize = 4_096;
-/// Maximum number of processes with one id that wait for its place.
+/// Maximum number of processes with the same id that wait for its place.
 const APPLICANTS_MAX: usize = 8;
 /// Maximum number of agents of one fleet.
 pub const AGENTS_MAX: usize = 10_000;
@@ -63,7 +63,7 @@ pub struct AgentEntry {
     anew: bool,
     /// True if the agent announced that it left.
     left: bool,
-    /// Numbers of the messages received from its process, and the count of those sent to it.
+    /// Numbers of the messages received from its process, and the number of messages sent to it.
     received: NumberWindow,
     sent_count: u64,
 }
@@ -117,11 +117,11 @@ pub enum AgentStage {
     Armed,
     Running,
     Over,
-    /// Silent for too long, or left by itself.
+    /// Silent for too long, or left on its own.
     Lost,
 }
 
-/// Maximum number of stored rows of a watch: more than a day of them.
+/// Maximum number of stored rows of a watch: more than a day of rows.
 const WATCH_ROWS_MAX: usize = 100_000;
 
 /// The watch of the target's machine, and its rows of this step.
@@ -167,7 +167,7 @@ pub enum FleetEvent {
     StoodDown(String, String),
     /// The next row of an agent, in order.
     Row(String, Vec<u8>),
-    /// An agent was silent for [`LOST_AFTER`], or left by itself.
+    /// An agent was silent for [`LOST_AFTER`], or left on its own.
     Lost(String, String),
     /// An agent's reply to the offer with this number: accepted, or why not.
     Taken {
@@ -560,7 +560,7 @@ impl Manager {
         }
     }
 
-    /// Distributes the plan: to each agent in the form sealed to it.
+    /// Distributes the plan: to each agent, sealed for that agent.
     pub fn prepare(&mut self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
         self.run = self.epoch;
         self.step += 1;
@@ -610,7 +610,7 @@ impl Manager {
         agents.iter().for_each(|agent| self.one(agent, ToAgent::Recall { epoch }));
     }
 
-    /// Takes over the run: requests its rows from the first on, as they are found missing.
+    /// Takes over the run: requests its rows from the first on, when they are found to be missing.
     pub fn adopt(&mut self, run: u64, step: u64, start: Nanos) {
         (self.run, self.step, self.start) = (run, step, start);
         for agent_entry in self.agent_entries.values_mut() {

@@ -83,7 +83,7 @@ pub enum FromAgent {
     },
     /// A sign of life.
     Alive,
-    /// The plan is read and prepared; the hash is of the agent's own print of it.
+    /// The plan is read and prepared; the hash is of the plan as printed by the agent.
     Ready {
         step: u64,
         hash: String,
@@ -159,7 +159,7 @@ pub enum PartEnding {
     Failed,
 }
 
-/// An agent's report of its own part.
+/// An agent's report on its own part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Final {
     pub step: u64,
@@ -240,13 +240,13 @@ pub enum ToAgent {
         /// Number of agents that receive this.
         agents: u32,
     },
-    /// A lost agent's part, or some of it: these slots for each of its workers, from this time
+    /// A lost agent's part, or a share of it: these slots for each of its workers, from this time
     /// after the first instant on, in nanoseconds. Repeated until it is answered.
     Take { epoch: u64, step: u64, number: u64, slots: Vec<Vec<u32>>, of: u32, from: u64 },
     /// Other agents have its part of the load: it issues no calls from this instant of the
     /// manager's clock on.
     Cease { epoch: u64, step: u64, at: u64 },
-    /// Another manager asks which parts it holds.
+    /// Another manager requests the list of its parts.
     Recall { epoch: u64 },
     /// Rows that did not arrive.
     Resend { epoch: u64, step: u64, rows: Vec<u64> },

@@ -17,7 +17,7 @@ use units::{Nanos, Purpose, Seed, Stream};
 const MS: u64 = 1_000_000;
 /// Number of rows of the step, one per second.
 const ROWS: u64 = 5;
-/// The worst that two clocks may part by, in parts of a million.
+/// Maximum drift between two clocks, in parts per million.
 const DRIFT_PPM: f64 = 100.0;
 /// Interval of the manager's thread.
 const TURN: Nanos = Nanos::from_millis(50);

@@ -101,7 +101,7 @@ fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
     let mut world = World::new(3, 0.0, 5);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(400));
-    // nothing that is sent to it or by it arrives
+    // none of its messages arrive, in either direction
     world.members.iter_mut().for_each(|member| member.cut_off = true);
     let (silence, from) = (Nanos::from_secs(4), world.now);
     world.until(silence + Nanos::SECOND, |world| world.now > from + silence);
@@ -163,7 +163,7 @@ fn a_step_begins_without_those_that_are_lost() {
     let start = world.now + Nanos::from_secs(2);
     world.manager.arm(BTreeMap::from([(name(0), vec![vec![0]])]), 1, start);
     world.until(Nanos::from_secs(2), |world| world.events.contains(&FleetEvent::Going));
-    // a returning agent has no place any more, and nothing waits for it
+    // a returning agent no longer has a place, and nothing waits for it
     world.members[1].cut_off = false;
     let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
     world.manager.receive("A1", of_run(0, FromAgent::Hello(hello)), world.now);
@@ -263,7 +263,7 @@ fn a_new_manager_ends_an_earlier_run() {
     let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
     let sealed = vec![7];
     assert_eq!(actions, [AgentAction::Prepare { step: 1, hash: "new".into(), sealed }]);
-    // a result that is ready late is not taken for the new one
+    // a late result is not mistaken for the new one
     agent.prepared(1, "old", Ok(ReadyFacts::default()));
     agent.prepared(1, "new", Err("it is new".into()));
     let last = std::iter::from_fn(|| agent.next_action()).last();

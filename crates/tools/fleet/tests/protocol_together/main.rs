@@ -51,7 +51,7 @@ struct Member {
     cut_off: bool,
     /// True if it receives messages, but its own are lost.
     mute: bool,
-    /// Parts of other agents that it has taken, with the time after the start.
+    /// Parts of other agents that it has taken over, with the time after the start.
     taken: Vec<(Share, Nanos)>,
     exit: Option<String>,
 }

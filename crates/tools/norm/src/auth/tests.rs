@@ -268,7 +268,7 @@ fn wrong_password_and_group_files_are_named_with_the_line() {
         site.write(file, &before);
     }
     assert_eq!(site.login("fred", "rocks", ""), "fred");
-    // a password that only looks expensive
+    // a password that only looks expensive to verify
     site.write("conf/admin.pwd", "fred:$tone\n");
     assert_eq!(site.login("fred", "$tone", ""), "fred");
 }

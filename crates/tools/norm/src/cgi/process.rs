@@ -117,7 +117,7 @@ impl CgiProcess {
     /// `patience`.
     ///
     /// # Errors
-    /// Fails if it did not end by itself in time, or a signal ended it.
+    /// Fails if it did not exit on its own in time, or a signal ended it.
     pub(super) async fn end(mut self, patience: Duration) -> Result<(), String> {
         let end = tokio::time::timeout(patience, async {
             let status = (&mut self.ended).await;
@@ -153,7 +153,7 @@ fn keep(
         Ok(child) => child,
         Err(error) => {
             drop(place);
-            // the requester may have gone: then the result is dropped
+            // the requester may have disconnected: then the result is dropped
             tell.send(Err(error)).ok();
             return;
         }
@@ -165,7 +165,7 @@ fn keep(
     let stdin = child.stdin.take();
     let stdout = child.stdout.take().expect("standard output was asked for as a pipe");
     let stderr = child.stderr.take().expect("standard error was asked for as a pipe");
-    // if the requester has gone, this is returned, dropped, and kills the process
+    // if the requester has disconnected, this is returned and dropped, which kills the process
     tell.send(Ok(Started { stdin, stdout, stderr, kill })).ok();
     // unreaped, its number still identifies its group and no other
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

@@ -33,7 +33,7 @@ pub(crate) struct Folder {
 /// Reason why a path has no file.
 #[derive(Debug)]
 pub(crate) enum Missed {
-    /// Missing, neither file nor directory, or a link out of the root. These must be
+    /// Missing, neither a file nor a directory, or a link out of the root. These must be
     /// indistinguishable: a different response would reveal what exists elsewhere.
     Missing,
     /// A socket, a pipe, a device: missing for clients, distinguished for the index and the faults.

@@ -1,6 +1,6 @@
 //! The Range field (RFC 9110 §14): requested parts of a representation.
 
-/// A field with more ranges is ignored: legitimate clients do not send so many, and each costs a
+/// A field with more ranges is ignored: legitimate clients do not send that many, and each needs a
 /// header and a descriptor (RFC 9110 §14.2 permits refusal).
 pub(super) const RANGES_MAX: usize = 16;
 
@@ -52,7 +52,7 @@ pub(super) fn requested_ranges(field: &str, len: u64) -> RangeRequest {
         }
     }
     match parts.is_empty() {
-        // an empty suffix is nothing, which Content-Range cannot express
+        // an empty suffix selects nothing, which Content-Range cannot express
         true if len == 0 && set.trim_start().starts_with('-') => RangeRequest::Whole,
         true => RangeRequest::Unsatisfiable,
         false => RangeRequest::Parts(join_spans(parts)),

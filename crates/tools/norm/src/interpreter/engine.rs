@@ -101,7 +101,7 @@ impl Engine {
     /// Runs the script. It is stopped when `asker` is dropped.
     ///
     /// # Errors
-    /// Fails if the script fails or takes too much.
+    /// Fails if the script fails or exceeds its limits.
     pub(super) fn answer(&self, ask: &Ask, asker: Weak<()>) -> Result<Reply, ScriptFailure> {
         let body = match &ask.body {
             Entity::None => Bytes::new(),

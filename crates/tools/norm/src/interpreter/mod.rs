@@ -96,7 +96,7 @@ impl Interpreter {
         let name = settings.script.display().to_string();
         let source = std::fs::read(&settings.script);
         let source = Arc::new(source.map_err(|error| format!("cannot read {name}: {error}"))?);
-        // whatever is wrong with it shows here, not at the first request
+        // errors show here, not at the first request
         Engine::load(&name, &source, &settings)?;
         let (jobs, queue) = sync_channel(settings.limits.queue);
         let queue = Arc::new(Mutex::new(queue));
@@ -167,7 +167,7 @@ fn work(name: &str, source: &[u8], settings: &InterpreterSettings, queue: &Mutex
                 Some(loaded).filter(|_| !answered.as_ref().is_err_and(ScriptFailure::taints_state));
             answered
         });
-        // the asker may have gone
+        // the requester may have disconnected
         reply.send(answered).ok();
     }
 }

@@ -157,7 +157,7 @@ fn a_client_that_reads_nothing_is_dropped() {
     let mut stream = site.connect();
     stream.write_all(request("/long").as_bytes()).unwrap();
     wait_for_the_timeout(&site);
-    // it takes some: no more than what the system held, and then the end
+    // it accepts some: no more than what the system buffered, and then the end
     let taken = std::io::copy(&mut stream, &mut std::io::sink()).unwrap_or(0);
     assert!(taken < 1 << 30, "{taken}");
 }

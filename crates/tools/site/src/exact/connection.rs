@@ -347,7 +347,7 @@ impl Connection {
         self.flush(id, core)
     }
 
-    /// Writes what may be sent now.
+    /// Writes everything that may be sent now.
     fn flush(&mut self, id: Id, core: &mut Core) -> Life {
         if self.state_is_lingering() {
             return Life::Open;

@@ -119,7 +119,7 @@ impl Poller {
         self.is_tcp
     }
 
-    /// Waits at most `timeout` (`None`: for ever) for something to be ready.
+    /// Waits for an event, for at most `timeout` (`None`: forever).
     pub(super) fn wait(&mut self, timeout: Option<Nanos>) -> std::io::Result<()> {
         let timeout = match timeout {
             _ if !self.paused => timeout,

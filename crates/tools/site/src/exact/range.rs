@@ -262,7 +262,7 @@ impl RangeLoop {
         }
     }
 
-    /// Writes what the kernel accepts.
+    /// Writes as much as the kernel accepts.
     fn flush(&mut self, id: Id) {
         let Some(line) = self.lines.get_mut(id) else { return };
         let before = line.out.len();

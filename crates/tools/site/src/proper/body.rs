@@ -21,7 +21,7 @@ pub(super) enum PageBody {
         position: u64,
         len: u64,
     },
-    /// A file of a set, whose bytes are computed as they are sent.
+    /// A file of a set, whose bytes are computed while they are sent.
     File {
         content: FileContent,
         position: u64,
@@ -34,7 +34,7 @@ pub(super) enum PageBody {
     Events(Events),
     /// Messages of gRPC, with trailers.
     Replies(GrpcReplies),
-    /// Answers of gRPC to messages as they arrive.
+    /// gRPC responses to messages as they arrive.
     Conversation(Box<Conversation>),
     /// The request's body of known length, passed on.
     Echo(Upload),

@@ -20,7 +20,7 @@ pub(super) struct CallForm {
     streams: bool,
 }
 
-/// Media types of requests, the most specific first.
+/// Media types of requests, most specific first.
 const KINDS: [(&str, CallForm); 5] = [
     ("application/grpc-web-text", CallForm { variant: Variant::WebText, streams: true }),
     ("application/grpc-web", CallForm { variant: Variant::Web, streams: true }),

@@ -178,7 +178,7 @@ pub(crate) fn serve_range(
     Ok(())
 }
 
-/// Accepts for ever.
+/// Accepts connections forever.
 async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) {
     let common = Rc::new(common.clone());
     while let Ok(permit) = Arc::clone(&common.room).acquire_owned().await {

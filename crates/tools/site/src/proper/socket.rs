@@ -1,4 +1,4 @@
-//! WebSocket: echo or broadcast after a delay, messages by a schedule, and faults on demand.
+//! WebSocket: echo or broadcast after a delay, messages on a schedule, and faults on demand.
 
 use std::collections::VecDeque;
 
@@ -272,7 +272,7 @@ impl<'a> EchoServer<'a> {
         }
     }
 
-    /// Schedules a message of the room, and further ones that have arrived.
+    /// Schedules a message of the room, and any others that have arrived.
     fn schedule_room_messages(&mut self, first: RoomMessage, now: Instant) {
         let mut next = Some(first);
         while let Some(RoomMessage { text, payload }) = next {

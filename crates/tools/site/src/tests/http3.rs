@@ -272,7 +272,7 @@ async fn responses(over: &OverQuic, requests: &[Vec<u8>]) -> Vec<(String, Vec<u8
 const CONNECT: (&str, &str) = (":method", "CONNECT");
 const WEBSOCKET: (&str, &str) = (":protocol", "websocket");
 const VERSION: (&str, &str) = ("sec-websocket-version", "13");
-/// A message and a close frame of a client, masked with zero keys.
+/// A message and a close frame from a client, masked with zero keys.
 const MESSAGE: &[u8] = b"\x81\x82\0\0\0\0hi";
 const CLOSE: &[u8] = b"\x88\x82\0\0\0\0\x03\xe8";
 const ECHO_AND_CLOSE: &[u8] = b"\x81\x02hi\x88\x02\x03\xe8";

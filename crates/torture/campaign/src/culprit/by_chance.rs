@@ -17,7 +17,7 @@ use units::show;
 const ROUNDS: u32 = 20;
 /// Crashes after which the rate is known well enough.
 const CRASHES_MAX: u32 = 3;
-/// Minimum number of crashes to report a rate or a dependence on what is sent.
+/// Minimum number of crashes to report a rate or a dependence on the sent data.
 const CRASHES_MIN: u32 = 2;
 /// Threshold for the probability that random crashes all follow the same conversation; below it,
 /// that conversation is the cause.
@@ -113,7 +113,7 @@ pub(super) fn find(
             blame_conversation(runner, case, &tail[one], before, result);
         }
         CrashVerdict::Chance(last) => {
-            // whatever was sent when it crashed is not the cause
+            // the data sent at the time of the crash is not the cause
             result.exchanges.retain(|one| !is_crash(one));
             let seen = LossRate { rate: total, affected: found.affected, stopped };
             record_random_crash(runner, case, &tail[last], seen, result);
@@ -153,7 +153,7 @@ fn is_crash(exchange: &ExchangeResult) -> bool {
     exchange.judgement.outcome == TestOutcome::Crashed
 }
 
-/// Records a crash that does not depend on what is sent.
+/// Records a crash that does not depend on the sent data.
 fn record_random_crash(
     runner: &mut Runner<'_>,
     case: &Case,

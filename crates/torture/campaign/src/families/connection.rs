@@ -279,7 +279,7 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
         && responses.iter().all(|response| runner.profile.plain().is(response));
     let outcome = match talk.end {
         _ if right => ConversationOutcome::Pass,
-        // our own close says nothing about the server
+        // our own close reveals nothing about the server
         TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => {
             ConversationOutcome::Inconclusive
         }

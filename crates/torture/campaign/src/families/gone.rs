@@ -50,7 +50,7 @@ pub(super) fn run(
     }
 }
 
-/// Describes a server that did not recover from `count` such requests.
+/// Describes a server that did not recover from `count` requests.
 pub(crate) fn describe_lost_workers(sent: u64) -> String {
     let such = if sent == 1 {
         "one such request, whose client has"

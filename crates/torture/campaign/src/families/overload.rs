@@ -110,7 +110,7 @@ const GRAVE: [PressureOutcome; 3] =
     [PressureOutcome::Denied, PressureOutcome::Leak, PressureOutcome::Crashed];
 
 /// Combines the effect on well-behaved clients with the verdict on the load, unless we are at
-/// fault. Under overload, late responses are not a fault of the server.
+/// fault. Under overload, late responses do not count against the server.
 fn settle(
     played: &Played,
     step: &LoadStep,

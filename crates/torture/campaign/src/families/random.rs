@@ -21,7 +21,7 @@ pub(crate) const FAILURES_MAX: u64 = 50;
 
 /// Number of hangs after which a case of random data stops: most have the same cause.
 pub(crate) const HANGS_MAX: u64 = 8;
-/// Timeout after a first confirmed hang: further ones are counted and not confirmed.
+/// Timeout after a first confirmed hang: any more are counted but not confirmed.
 const AFTER_HANG: Nanos = Nanos::SECOND;
 
 /// Timeout for half a message: a server that refuses it does so at once.

@@ -31,7 +31,7 @@ const REQUESTS_MAX: u64 = 1_000;
 /// the requests.
 const AT_ONCE: usize = 16 << 10;
 const TO_READ: Nanos = Nanos::from_millis(50);
-/// Window of such a connection until it is closed.
+/// Advertised window of a connection of raw segments until it is closed.
 const WINDOW: u16 = 1_024;
 /// Assumed size of a response without its content.
 const HEAD: u64 = 100;
@@ -293,7 +293,7 @@ pub(super) fn held(
     ));
 }
 
-/// Returns the name of the state, and the steps that lead to it.
+/// Returns the name of a state, and the steps that lead to it.
 fn steps_of_state(runner: &Runner<'_>, state: SegmentState) -> (&'static str, Vec<Move>) {
     match state {
         SegmentState::HalfOpen => {

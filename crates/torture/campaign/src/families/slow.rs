@@ -62,7 +62,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
             judgement,
             tries: 1,
             failed: 0,
-            // the start of it: drips without their pauses are a different request
+            // only the start: a dripped request without its pauses is a different request
             sent: held.first_sent(),
             received: held.talk.raw.clone(),
             took: held.talk.over,

@@ -80,7 +80,7 @@ pub(crate) fn keep(
     culprit::keep(runner, case, name, Rate::ONCE, (&script, talk), judgement, result);
 }
 
-/// Returns the distinct conversations with their counts, the most frequent first.
+/// Returns the distinct conversations with their counts, most frequent first.
 pub(crate) fn kinds(plans: &[Plan]) -> Vec<(u64, TalkScript)> {
     let mut kinds: Vec<(u64, TalkScript)> = Vec::new();
     for (_, script) in plans.iter().flat_map(|plan| &plan.scripts) {

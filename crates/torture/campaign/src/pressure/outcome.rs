@@ -30,8 +30,7 @@ const TOGETHER: Nanos = Nanos::SECOND;
 pub const ARMED: f64 = 0.95;
 /// A probe sent later than this was delayed by us: slowness is then not judged ...
 pub const LATE_MAX: Nanos = Nanos::from_millis(5);
-/// ... nor is loss, if some probes were sent as late as this. Good results on a busy machine still
-/// count.
+/// ... nor is loss, if some probes were sent this late. Good results on a busy machine still count.
 pub const LATE_GRAVE: Nanos = Nanos::from_millis(500);
 /// If probes are abnormal this shortly before the end of the watch, the server never recovered;
 /// otherwise it is slow.

@@ -24,8 +24,7 @@ const DATA_KEPT: usize = 8;
 const PAYLOAD_KEPT: usize = 64;
 /// Maximum size of the trailers kept per response.
 const TRAILERS_MAX: usize = 16 << 10;
-/// Maximum size of acknowledgments kept for a peer that does not read them; further ones are
-/// omitted.
+/// Maximum size of acknowledgments kept for a peer that does not read them; any more are omitted.
 pub(crate) const OWED_MAX: usize = 1 << 20;
 /// SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 section 6.5.2).
 const INITIAL_WINDOW_SIZE: u16 = 4;
@@ -184,7 +183,7 @@ impl FrameReader {
         FrameReader { streams: Some(Box::new(read)), ..FrameReader::default() }
     }
 
-    /// Returns whether it parses pieces of streams.
+    /// Returns whether the reader parses pieces of HTTP/3 streams.
     pub fn is_http3(&self) -> bool {
         self.streams.is_some() || self.frames.iter().any(FrameSeen::is_over_quic)
     }
@@ -226,8 +225,8 @@ impl FrameReader {
         &mut self.windows
     }
 
-    /// Returns the content of a stream in received bytes, as far as its frames are complete. `raw`
-    /// are the first bytes of a connection.
+    /// Returns the content of a stream in received bytes, up to the last complete frame. `raw` are
+    /// the first bytes of a connection.
     pub fn content_of(stream: u32, raw: &[u8]) -> Vec<u8> {
         let mut content = Vec::new();
         let mut rest = raw;

@@ -73,7 +73,7 @@ pub fn handshake(steps: &[Move]) -> Option<Vec<u8>> {
     by_hand
 }
 
-/// Returns whether such a connection sends early data, which needs a ticket.
+/// Returns whether a connection with this handshake sends early data, which needs a ticket.
 pub(crate) fn is_early(handshake: &[u8]) -> bool {
     handshake.first_chunk::<2>().is_some_and(|bits| u16::from_be_bytes(*bits) & EARLY != 0)
 }
@@ -147,7 +147,8 @@ pub(crate) fn name(row: u8) -> &'static str {
     FRAMES.get(usize::from(row)).map_or("a frame", |(name, _)| name)
 }
 
-/// Faults of the server's QPACK table, by their names in [`FRAMES`]: a sentence with the reference.
+/// Violations of the server's QPACK table, by their names in [`FRAMES`]: a sentence with the
+/// reference.
 const TABLE_FAULTS: [(&str, &str); 6] = [
     ("table-capacity", "it set a table capacity beyond our limit (RFC 9204 section 4.3.1)"),
     ("table-instruction", "an invalid instruction for its table (RFC 9204 sections 3.2.2 and 4.3)"),

@@ -1,5 +1,5 @@
 //! Conversations carried from one play to the next, alongside everything else, so that long waits
-//! do not block other work.
+//! do not delay other work.
 
 use super::line::Conversation;
 use super::{Talk, TalkScript};

@@ -79,7 +79,7 @@ pub fn play<I: Io>(
     director.on_abandoned(stage.finished());
 }
 
-/// Waits for an instant, while carried conversations continue.
+/// Waits until an instant, while conversations carried over from earlier plays continue.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitUntil {
     pub until: Nanos,

@@ -339,7 +339,7 @@ impl Conversation {
         governor: &mut Governor,
     ) {
         let now = io.now();
-        // one request each: more of them need sockets
+        // one request each: more conversations need sockets
         if self.script.is_raw()
             && let Err(at) = governor.request(now, self.script.probe)
         {
@@ -679,7 +679,7 @@ impl Conversation {
         }
     }
 
-    /// Returns up to where the next piece may be sent, at most `end`: a well-behaved client waits
+    /// Returns the end of the next piece that may be sent, up to `end`: a well-behaved client waits
     /// for the server's windows. `None` if they permit nothing.
     fn within_windows(&mut self, end: usize) -> Option<usize> {
         self.awaits_window = false;
@@ -722,7 +722,7 @@ impl Conversation {
         self.more = true;
     }
 
-    /// Reads once, at most `most` bytes.
+    /// Reads once, up to `most` bytes.
     fn read_slowly(&mut self, most: usize, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let mut buffer = vec![0; most.clamp(1, READ_SIZE)];
         match io.read(slot, &mut buffer) {

@@ -128,7 +128,7 @@ impl Frames {
         Ok(true)
     }
 
-    /// Ignores what the client still sends on a stream that is over.
+    /// Ignores data that the client still sends on a closed stream.
     fn ignore_content(&mut self, id: u32, ended: bool) {
         if !ended && self.unread.len() < UNREAD_MAX {
             self.unread.insert(id);

@@ -1,4 +1,4 @@
-//! Cookies, which this server does not use: its reaction to odd ones, with a defect.
+//! Cookies, which this server does not use: its reaction to odd requests, with a defect.
 
 use super::{Defect, Defects, RequestHead};
 use std::collections::BTreeSet;

@@ -15,7 +15,7 @@ fn is_known(kind: u64) -> bool {
 pub(super) enum Met {
     /// DATA or an unknown frame begins.
     Begins(u64),
-    /// This many bytes of such a frame; those of DATA are content.
+    /// Bytes left of a frame of this type; those of DATA are content.
     Content(u64),
     Whole(u64, Vec<u8>),
     /// A frame exceeds the maximum size.

@@ -98,7 +98,7 @@ impl Handling {
     }
 }
 
-/// Returns whether this is one complete message, whatever its version and Host.
+/// Returns whether this is one complete message, regardless of its version and Host.
 fn is_clear(reading: &FramingReading, length: usize) -> bool {
     reading.faults.is_empty() && reading.end == MessageEnd::At(length)
 }

@@ -265,7 +265,7 @@ fn mutated(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
     for _ in 0..1 + random.below(CHANGES_MAX) {
         change(&mut bytes, random);
     }
-    // whatever the mutations did, terminate the head
+    // terminate the head, regardless of the mutations
     bytes.extend_from_slice(b"\r\n\r\n");
     bytes
 }

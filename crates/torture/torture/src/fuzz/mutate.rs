@@ -32,7 +32,7 @@ struct Frame<'a> {
     fields: &'a str,
 }
 
-/// A line of a head or a trailer, with everything that can be invalid in it.
+/// A line of a head or a trailer, with everything that can be invalid in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct MutableLine {
     name: Vec<u8>,
@@ -268,8 +268,8 @@ impl Corpus {
             return first.clone();
         }
         let mut random = stream(seed, index);
-        // half of the descendants come from the least used specimens, the newest first, and a
-        // quarter from the newest ones: behavior that they showed is reached by few requests
+        // half of the descendants come from the least used specimens, newest first, and a quarter
+        // from the newest ones: behavior that they showed is reached by few requests
         let kept = self.kept.len();
         let least = (0..kept).rev().min_by_key(|at| self.tries[*at]).unwrap_or(0);
         let newest = kept - 1 - random.below(kept.min(NEWEST) as u64) as usize;

@@ -33,7 +33,7 @@ pub enum FailureKind {
     NextHangs,
     /// Afterwards plain requests did not get their usual response.
     Lost,
-    /// Afterwards no plain request got a response any more.
+    /// No plain request got a response afterwards.
     Stopped,
     /// Afterwards the memory of the server grows without further requests.
     Exhausts,
@@ -41,7 +41,7 @@ pub enum FailureKind {
     Inherited,
     /// The response of another request was received.
     Foreign,
-    /// The response took more time than its size can explain.
+    /// The response took longer than its size explains.
     Slow,
     /// The connection ended without a response.
     Closed,
@@ -96,7 +96,7 @@ impl FailureKind {
         )
     }
 
-    /// Returns how this failed conversation failed.
+    /// Returns how this conversation failed.
     pub fn new(talk: &Talk, plain: &Plain) -> FailureKind {
         let fault =
             |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);
@@ -172,8 +172,8 @@ fn serves_more(talk: &Talk) -> bool {
     own.iter().skip(1).any(|one| !is_refusal(one)) || served(0) || served(1)
 }
 
-/// Returns whether a message without a known end was processed, and what follows it too: it may be
-/// content.
+/// Returns whether a message without a known end was processed together with the bytes after it: it
+/// may be content.
 fn serves_beyond_end(talk: &Talk) -> bool {
     let (own, _) = talk.own_and_following();
     let is_second = own.get(1).is_some_and(|second| second.status != 408);

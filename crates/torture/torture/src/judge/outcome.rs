@@ -27,7 +27,7 @@ pub enum PressureOutcome {
     Held,
     /// Inconclusive: a problem of the client, or too few observations.
     Inconclusive,
-    /// The server properly refused what it could not serve.
+    /// The server properly refused requests that it could not serve.
     Shed,
     /// Clients were served slowly, or some not at all.
     Degraded,
@@ -91,7 +91,7 @@ pub enum TestOutcome {
     Inconclusive,
     /// Merits an advisory, but is not a violation.
     Advisory,
-    /// Under load, the server properly refused what it could not serve.
+    /// Under load, the server properly refused requests that it could not serve.
     Shed,
     /// Failed in some attempts but not in others.
     Flaky,
@@ -109,7 +109,7 @@ pub enum TestOutcome {
 }
 
 impl TestOutcome {
-    /// Every outcome, the best first.
+    /// All outcomes, best first.
     pub const ALL: [TestOutcome; 15] = [
         TestOutcome::Pass,
         TestOutcome::Held,
@@ -148,7 +148,7 @@ impl TestOutcome {
         }
     }
 
-    /// Returns whether something was tested, whatever the outcome.
+    /// Returns whether something was tested, regardless of the outcome.
     pub fn is_tested(self) -> bool {
         !matches!(self, TestOutcome::Skipped | TestOutcome::Unseen | TestOutcome::Inconclusive)
     }

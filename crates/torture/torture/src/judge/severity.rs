@@ -255,8 +255,8 @@ fn is_exhausting(exchange: &ExchangeResult) -> bool {
 }
 
 /// Returns the effect of a denial of service. A limit on connections denies service to all others,
-/// whatever the connections do. In that case, in an overload, or if many connections per second
-/// were not compared with well-behaved ones, the kind of connection is not the cause.
+/// regardless of what the connections do. In that case, in an overload, or if many connections per
+/// second were not compared with well-behaved ones, the kind of connection is not the cause.
 fn denied(row: &CaseResult) -> Effect {
     let well_behaved = match &row.case.family {
         Some(Family::PressHonest(_) | Family::PressKeepAlive(_)) => true,

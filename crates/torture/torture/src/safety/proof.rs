@@ -95,7 +95,7 @@ impl CaseGroup {
     pub fn by_letter(letter: char) -> Option<CaseGroup> {
         Some(match letter {
             'F' => CaseGroup::Fuzz,
-            // exchanges like those of S, whatever their origin
+            // exchanges like those of S, regardless of their origin
             'S' | 'B' | 'J' | 'V' | SOCKETS | FOUND | OWN => CaseGroup::Syntax,
             'L' => CaseGroup::Limits,
             'W' => CaseGroup::Slow,

@@ -77,7 +77,7 @@ pub fn classify(table: &'static [Fingerprint], claim: &str, evidence: &Evidence)
         }
         (Some((one, version)), None) => (versioned(one.software, version), Confidence::Claimed),
         (None, Some((other, _))) if claim.is_empty() => (other.to_owned(), Confidence::Behaved),
-        // a library makes no claim: the name is that of the program built with it
+        // a library makes no claim: the name is that of the program built with the library
         (None, Some((other, _))) if is_library(table, other) => {
             (format!("{} on {other}", first_word(claim)), Confidence::Behaved)
         }

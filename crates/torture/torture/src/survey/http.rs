@@ -118,8 +118,8 @@ const HEAD: &str = "HEAD";
 
 /// Observations of nginx 1.22, Apache 2.4, lighttpd 1.4, Caddy 2.6, HAProxy 2.6, Varnish 7.1, Squid
 /// 5.7, Node 20, Python 3.11, WEBrick 1.8, PHP 8.2, BusyBox 1.35 and this program's own site, each
-/// queried on loopback in November 2026. The reply to a line of junk has the most weight: neither
-/// pages nor origin servers affect it.
+/// queried on loopback in November 2026. The reply to a line of junk has the highest weight:
+/// neither pages nor origin servers affect it.
 pub static TABLE: [Fingerprint; 13] = [
     Fingerprint {
         software: "nginx",

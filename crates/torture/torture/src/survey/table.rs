@@ -6,7 +6,7 @@ pub struct Trait {
     /// The question's name.
     pub question: &'static str,
     /// Weight among the traits of its fingerprint: replies that depend on pages and settings have
-    /// the least.
+    /// the lowest.
     pub weight: u32,
     /// The signature of the reply; a trailing `*` matches any rest.
     pub signature: &'static str,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct SoftwareCount {
     pub name: String,
     pub count: u64,
-    /// The least certain of them.
+    /// The least certain confidence.
     pub least: Confidence,
 }
 

@@ -217,7 +217,7 @@ fn many_trials_beyond_the_edge_do_not_hide_it() {
         let Span { at, low, high } = found.unwrap();
         assert!((9.0..10.0).contains(&at) && low > 8.5 && high < 10.5, "{at} {low} {high}");
     }
-    // nor does an outlier far above
+    // an outlier far above does not either
     tried[149].met = true;
     let found = threshold(&tried, 0.95).unwrap();
     assert!((9.0..10.0).contains(&found.at), "{found:?}");

@@ -5,8 +5,8 @@ fn stream(seed: u64) -> Stream {
     Seed(seed).stream(Purpose::Simulation, 3)
 }
 
-/// Returns calls of one user: each waits for the clock's next tick, and is read late by at most
-/// this number of ms; one in ten by four times that.
+/// Returns calls of one user: each waits for the clock's next tick, and is read at most this number
+/// of ms late; one in ten by four times that.
 fn ticked(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nanos)> {
     let mut random = stream(seed);
     let at = (0..count).map(|turn| {
@@ -16,8 +16,7 @@ fn ticked(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Na
     at.map(|at| (at, at)).collect()
 }
 
-/// Returns calls of one user: each sleeps for the same time, and is late by at most this number of
-/// ms.
+/// Returns calls of one user: each sleeps for the same time, and is at most this number of ms late.
 fn slept(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nanos)> {
     let mut random = stream(seed);
     let mut now = 3.3;

@@ -41,7 +41,7 @@ pub(crate) const RULE: Rule = Rule {
 fn find(view: &View<'_>) -> Option<Sign> {
     let means = view.lives.mean.buckets();
     let all = view.lives.mean.count();
-    // some of several targets, scenarios or kinds of clients take longer by the plan
+    // some of several targets, scenarios or kinds of clients take longer as planned
     let total = view.total;
     let alike = total.targets.is_empty() && total.scenarios.is_empty() && total.clients.is_empty();
     if all < CONNECTIONS_MIN || !alike {

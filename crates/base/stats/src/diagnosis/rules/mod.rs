@@ -1,4 +1,4 @@
-//! The rules, one file each, the most specific first: of equally certain findings the earlier is
+//! The rules, one file each, most specific first: of equally certain findings the earlier is
 //! reported first.
 
 mod accept_queue;

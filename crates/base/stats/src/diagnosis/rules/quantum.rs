@@ -99,9 +99,8 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if view.phase() == Regularity::Unknown { single(service) } else { None }
 }
 
-/// Returns whether calls take one tick, or two, or three and more. In a queue for workers with
-/// equal times, they would take only one or two different numbers of turns: the number of calls
-/// ahead.
+/// Returns whether calls take one, two, three or more ticks. In a queue for workers with equal
+/// times, they would take only one or two different numbers of turns: the number of calls ahead.
 pub(crate) fn ticking(service: &Hist) -> bool {
     ticks(service).is_some_and(|(_, teeth, _)| teeth >= TEETH_SURE)
 }
@@ -144,7 +143,8 @@ struct Comb {
     teeth: usize,
     /// Share of the service times that are close to a multiple.
     share: f64,
-    /// Better estimate of the tick: slope of the regression of service times on their multiples.
+    /// Refines the estimate of the tick: slope of the regression of service times on their
+    /// multiples.
     slope: f64,
 }
 

@@ -44,7 +44,7 @@ impl HeadCache {
         HeadCache { entries, latest: 0, oldest: 0 }
     }
 
-    /// Returns the head matched last, if `input` begins with it.
+    /// Returns the most recently matched head, if `input` begins with it.
     #[inline]
     pub(super) fn latest(&self, input: &[u8]) -> Option<&Known> {
         self.entries.get(self.latest)?.matching(input)

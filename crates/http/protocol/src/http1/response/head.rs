@@ -29,7 +29,7 @@ pub(super) enum BodyRule {
     Length(u64),
     Chunked,
     UntilClose,
-    /// Cannot be known; harmless where the response has no body anyway.
+    /// Cannot be known; harmless if the response has no body anyway.
     Faulty(&'static str),
 }
 

@@ -63,7 +63,7 @@ fn malformed_metrics_are_reported_and_others_read() {
     ] {
         assert_eq!(shown(&format!("b;dur=1, {metric} , c;dur=2")), "b=1000000 ! c=2000000");
     }
-    // a quote that is never closed takes the rest with it
+    // an unclosed quote extends to the end
     assert_eq!(shown("a;dur=1,b;desc=\"x,c;dur=2"), "a=1000000 !");
 }
 

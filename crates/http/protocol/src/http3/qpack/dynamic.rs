@@ -52,7 +52,7 @@ pub struct DynamicTable {
     capacity_max: u64,
     capacity: u64,
     size: u64,
-    /// Entries, the newest first.
+    /// Entries, newest first.
     entries: VecDeque<TableField>,
     inserted: u64,
     /// A partially received instruction.

@@ -45,7 +45,7 @@ pub(super) fn with_opcode(opcode: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 impl StepState {
-    /// Returns whether the call in flight waits for any frame of the server.
+    /// Returns whether the call in flight waits for any frame from the server.
     fn is_listening(&self) -> bool {
         self.asked.as_ref().is_some_and(|call| matches!(call.action, SocketAction::Listen))
     }
@@ -168,8 +168,8 @@ impl SocketSpeaker {
         true
     }
 
-    /// Processes a message of the server; returns an event if the message completes the response to
-    /// the call in flight.
+    /// Processes a message from the server; returns an event if the message completes the response
+    /// to the call in flight.
     pub(super) fn receive_step_message(&mut self, payload: Vec<u8>, wire: u64) -> Event {
         let Some(steps) = &mut self.steps else { return Event::Connection };
         let awaits = steps.asked.as_ref().is_some_and(|call| call.action.awaited().is_some());

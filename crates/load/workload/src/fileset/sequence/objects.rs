@@ -14,10 +14,10 @@ pub(super) struct Object {
     pub(super) count: u64,
 }
 
-/// Makes one object of every page and every loner. The most popular page has the fewest embedded
-/// files; each page takes the embedded files with the most remaining references, and uses up as
-/// many of them as the page itself has. A file may end with more references than it was given, or
-/// fewer.
+/// Turns each page and each standalone file into one object. The most popular page has the fewest
+/// embedded files; each page takes the embedded files with the most remaining references, and uses
+/// up as many of them as the page itself has. A file may end with more references than it was
+/// given, or fewer.
 pub(super) fn objects(files: &Files, counts: &[u64], stream: &mut Stream) -> Vec<Object> {
     let mut pages = files.rows_of(Group::Base);
     pages.sort_by_key(|row| (Reverse(counts[*row]), *row));

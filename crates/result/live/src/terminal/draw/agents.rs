@@ -1,4 +1,4 @@
-//! The machines of a fleet, one row each, the conspicuous ones first.
+//! The machines of a fleet, one row each, conspicuous ones first.
 
 use super::{Look, RED};
 use crate::terminal::model::Model;

@@ -161,7 +161,7 @@ fn limit_lines(mut lines: Vec<Line<'static>>, room: usize, look: Look) -> Vec<Li
     lines
 }
 
-/// Renders a heading, and a line for each status, the most frequent first.
+/// Renders a heading, and a line for each status, most frequent first.
 fn statuses(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     let latest = model.latest.as_ref();
     let rate = |status: u16| {
@@ -182,7 +182,7 @@ fn statuses(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     lines
 }
 
-/// Renders a heading, and a line for each class, the most frequent first, with the party to blame.
+/// Renders a heading, and a line for each class, most frequent first, with the party to blame.
 fn failures(model: &Model, width: usize, look: Look) -> Vec<Line<'static>> {
     let all = &model.so_far.failures;
     if all.is_empty() {

@@ -10,7 +10,7 @@ use units::show;
 
 /// Rows of the frame and the heading.
 const FIXED: u16 = 3;
-/// Maximum number of steps; further ones are in the report.
+/// Maximum number of steps; the others are in the report.
 const SHOWN: u16 = 12;
 /// Minimum number of steps for the table.
 const STEPS_MIN: u16 = 2;

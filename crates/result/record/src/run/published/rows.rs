@@ -33,8 +33,8 @@ fn rounded(time: units::Nanos) -> f64 {
     units::Nanos((time.0 + step / 2) / step * step).as_secs_f64()
 }
 
-/// Returns one row per target or pattern, the most called first; steps of journeys in the plan's
-/// order. Empty with a single target.
+/// Returns one row per target or pattern, most called first; steps of journeys in the plan's order.
+/// Empty with a single target.
 pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
     let tallies = &report.measurement.total.targets;
     let plan = &report.plan;

@@ -1,4 +1,4 @@
-//! Several loads at once, as they are published.
+//! Several simultaneous loads, in published form.
 
 use super::{OutcomesRecord, TimesRecord};
 #[cfg(any(test, feature = "schema"))]

@@ -111,7 +111,7 @@ pub struct AgreedRecord {
 }
 
 impl AgreedRecord {
-    /// Returns the agreements, the most frequent first.
+    /// Returns the agreements, most frequent first.
     pub(crate) fn sorted(total: &Snapshot) -> impl Iterator<Item = (&TlsFacts, u64)> {
         let seen = total.connections.tls.iter().map(|(facts, count)| (facts, *count));
         let mut seen: Vec<(&TlsFacts, u64)> = seen.collect();

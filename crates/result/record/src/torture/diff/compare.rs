@@ -160,7 +160,7 @@ fn limits(a: &TortureRecord, b: &TortureRecord) -> Vec<LimitChangeRecord> {
     moved
 }
 
-/// Returns whether the brackets do not overlap, by more than such numbers vary by themselves, or
+/// Returns whether the brackets do not overlap, by more than such numbers vary from run to run, or
 /// whether the same size is refused in another way.
 fn is_moved(a: &LimitRecord, b: &LimitRecord) -> bool {
     if a.unit != b.unit {

@@ -106,7 +106,7 @@ fn ticks(scale: &Scale, frame: &ForestFrame) -> Vec<f64> {
 /// Width of a mark such as `+150 %`.
 const TICK_WIDTH: f64 = 52.0;
 
-/// Renders the name of the figure, and values outside the axis; if stacked, the difference in words
+/// Renders the name of the figure, and values outside the axis; if stacked, the difference as text
 /// as well.
 fn names(one: &ForestRow, top: f64, reach: f64, frame: &ForestFrame) -> Markup {
     let (name_x, anchor) = match frame.stacked {

@@ -90,7 +90,7 @@ fn literals(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Returns the assertion, as far as it fits in a line: it fails as long as the server does.
+/// Returns the assertion, if it fits in a line: it fails as long as the server does.
 fn claim(kept: &Transcript) -> String {
     let talk = &kept.talk;
     let fault = |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);

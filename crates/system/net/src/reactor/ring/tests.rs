@@ -141,7 +141,7 @@ fn a_large_batch_is_submitted_at_once() {
     }
     served[39].set_nonblocking(true).expect("set");
     assert!(served[39].read(&mut got).is_err(), "it waits for the end of the turn");
-    // this many reads count as a turn
+    // this many reads end a turn
     for _ in 0..READS_MAX {
         assert_eq!(io.read(0, &mut got), Err(IoError::WouldBlock));
     }
@@ -163,7 +163,8 @@ fn writes_keep_their_order() {
     assert!(got == all[..got.len()]);
 }
 
-/// Uploads larger than all buffers between, in writes of every size, to a reader that begins late.
+/// Uploads larger than all buffers on the way, in writes of every size, to a reader that starts
+/// late.
 #[test]
 fn unaccepted_bytes_are_sent_later() {
     let Some(mut io) = ring() else { return };
@@ -262,7 +263,7 @@ fn refusals_and_resets_have_their_names() {
     let reset = IoError::Failed(FailureClass::Reset);
     assert_eq!(read_some(&mut io, 0, 64), Err(reset));
     io.close(0, Close::Orderly);
-    // the write meets it first
+    // the write encounters it first
     let served = connected(&mut io, &listener, &peer, 0);
     connect::linger_zero(served.as_fd());
     drop(served);
@@ -295,7 +296,7 @@ fn the_peer_sees_the_end_of_a_closed_connection() {
         if how == Close::Orderly {
             served.read_exact(&mut got).expect("what was written before");
         } else {
-            // a reset overtakes what was not read
+            // a reset discards unread data
             while matches!(served.read(&mut got), Ok(1..)) {}
         }
         let seen = served.read(&mut got);
@@ -366,7 +367,7 @@ fn a_close_keeps_the_events_of_others() {
     for slot in [1, 2] {
         assert_eq!(read_some(&mut io, slot, 64), Ok(b"firstsecond".to_vec()));
     }
-    // the last of them has no successor
+    // the last one has no successor
     hear(&mut io, &[1, 2], b"third");
     io.close(2, Close::Orderly);
     io.wait(monotonic(), &mut ready);
@@ -424,7 +425,7 @@ fn a_thousand_connections_at_once() {
 
 #[test]
 fn waiting_reaches_the_instant_and_counts_spinning() {
-    // the whole wait lies within the span: none of it is slept
+    // the whole wait lies within the span: there is no sleep
     let Ok(mut io) = RingReactor::new(Nanos::from_millis(50)) else { return };
     let (start, deadline, mut ready) = (monotonic(), soon(), Vec::new());
     // once is enough, if the thread has the processor at some time before the instant

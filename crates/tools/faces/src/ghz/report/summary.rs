@@ -56,7 +56,7 @@ pub(super) fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// Returns the counts, the most frequent first; ghz prints them in no fixed order.
+/// Returns the counts, most frequent first; ghz prints them in no fixed order.
 fn ordered(counts: &BTreeMap<Arc<str>, u64>) -> Vec<(&str, u64)> {
     let mut rows: Vec<(&str, u64)> = counts.iter().map(|(name, count)| (&**name, *count)).collect();
     rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

@@ -89,7 +89,7 @@ impl<'a> TemplateReader<'a> {
                     self.close()?;
                     return Ok((parts, ListEnd::End));
                 }
-                // the caller reads the rest of the `else` action
+                // the caller reads the remainder of the `else` action
                 Some("else") => return Ok((parts, ListEnd::Else)),
                 Some(word) => parts.extend(self.structure(word, depth)?),
             }

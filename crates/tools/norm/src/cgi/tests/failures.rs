@@ -264,7 +264,7 @@ fn a_server_that_stops_leaves_nothing() {
     });
     assert!(state(leader).is_some_and(|state| state != 'Z'));
     drop(runtime);
-    // already gone: the runtime waits for the reaper
+    // already exited: the runtime waits for the reaper
     assert_eq!(state(leader), None);
     drop(reply);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -52,7 +52,7 @@ fn ranges_are_parsed_by_the_rfc() {
         ("bytes=--1", 10, "whole"),
         ("bytes=+1-2", 10, "whole"),
         ("bytes=1-2 3", 10, "whole"),
-        // order as asked, unless they overlap
+        // in the requested order, unless they overlap
         ("bytes=8-9,0-1", 10, "8-9 0-1"),
         ("bytes=8-9,0-1,1-3", 10, "0-3 8-9"),
         ("bytes=0-9,0-9,0-9", 10, "0-9"),

@@ -34,7 +34,7 @@ struct QuicRange {
 
 type Shared = Rc<RefCell<QuicRange>>;
 
-/// Serves for ever.
+/// Serves forever.
 pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) {
     let QuicListener { socket, mut config, .. } = listener;
     config.crypto = ::quic::ignoring::ignoring(config.crypto, ignored_input(defects));
@@ -106,7 +106,7 @@ impl QuicRange {
     fn carry_out(&mut self) {
         for (id, act) in self.machine.acts(net::reactor::monotonic()) {
             if let Some(outbox) = self.outboxes.get(&id) {
-                // a closed connection needs nothing any more
+                // a closed connection needs nothing more
                 outbox.send(act).ok();
             }
         }

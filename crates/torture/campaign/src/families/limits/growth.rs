@@ -171,7 +171,7 @@ impl SizeRefusal {
         }
     }
 
-    /// Returns the fault of the refusal; `None` if it is correct.
+    /// Returns what is wrong with the refusal; `None` if it is correct.
     fn fault(&self, wanted: &[u16]) -> Option<String> {
         match (self.status, self.reset) {
             (Some(status), _) if wanted.is_empty() || wanted.contains(&status) => None,
@@ -428,7 +428,7 @@ fn confirm_failure(
     });
 }
 
-/// Records the boundary as a number, with its faults.
+/// Records the boundary as a number, with its violations.
 fn record_growth(
     growth: &Growth<'_>,
     most: u64,

@@ -112,7 +112,7 @@ fn overlap(
         let name = format!("{what} of {}, and {MORE} more", show::count(size));
         growth::probe_amount(runner, case, &name, grown(size, MORE), base)
     };
-    // the added part must be acceptable by itself
+    // the added part must be acceptable on its own
     let (Some(Ok(())), Some(at_bound)) = (ask(least), ask(low)) else { return };
     let more = format!("{} more bytes around it", show::count(MORE));
     result.measures.push(Measure {

@@ -61,7 +61,7 @@ fn outcome_of(kept: f64, step: &LoadStep) -> PressureOutcome {
     }
 }
 
-/// Returns why the verdict is not better.
+/// Returns the reason for a verdict below the best.
 fn describe(kept: f64, step: &LoadStep, factor: f64) -> Option<String> {
     let at = format!("at {factor:.1} times the knee");
     let share = show::share(kept);

@@ -397,8 +397,8 @@ fn server_deadline(round: &Round) -> Option<(Nanos, usize)> {
 }
 
 /// Returns the number of slots: those of the load and of the kept probe; if all were served, the
-/// new probes used another one. Records the bracket as a measure, and returns the slots if they
-/// were exhausted.
+/// new probes used one more. Records the bracket as a measure, and returns the slots if they were
+/// exhausted.
 fn slots(
     result: &mut CaseResult,
     good: Option<&(u64, Round)>,

@@ -75,7 +75,7 @@ pub(in crate::families) fn resets(
     }
 }
 
-/// Records slow rounds of those `made`, with their notes. A single one of several may be chance:
+/// Records the slow rounds out of `made`, with their notes. A single one of several may be chance:
 /// other programs slow the server too.
 fn slowed(result: &mut CaseResult, slow: Vec<Vec<String>>, made: u64) {
     let Some(first) = slow.first() else { return };

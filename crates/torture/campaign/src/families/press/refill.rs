@@ -21,7 +21,7 @@ const WAIT_MAX: Nanos = Nanos::from_secs(120);
 /// enough.
 const GROW: Nanos = Nanos::from_secs(5);
 
-/// Returns the minimum number of slots that counts as as many as `former`.
+/// Returns the minimum number of slots that still counts as `former` slots.
 pub(super) fn enough(former: u64) -> u64 {
     (former as f64 * REFILLED).ceil() as u64
 }
@@ -51,7 +51,7 @@ pub(super) fn places(runner: &mut Runner<'_>, case: &Case) -> Option<u64> {
 pub(super) type Again<'a> = &'a dyn Fn(&mut Runner<'_>, Nanos) -> Option<u64>;
 
 /// Fills the slots again, and once more after the server had time to replace lost ones. If a server
-/// changes its slots by itself, their loss cannot be judged.
+/// changes its number of slots on its own, a loss cannot be judged.
 pub(super) fn refill(
     runner: &mut Runner<'_>,
     result: &mut CaseResult,

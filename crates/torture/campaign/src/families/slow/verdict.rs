@@ -364,7 +364,7 @@ mod tests {
     fn a_closing_alert_is_not_a_response() {
         let response = [(5, 1_500), (10, 230)];
         let ended = |bytes| [&response[..], &[(2_010, bytes)]].concat();
-        // close_notify alone, after user_canceled, and an alert that breaks the connection
+        // close_notify alone, after user_canceled, and an alert that ends the connection
         assert_eq!(idle(true, TalkEnd::Closed, &ended(24)), "2 s");
         assert_eq!(idle(true, TalkEnd::Closed, &ended(48)), "2 s");
         assert_eq!(idle(true, BROKEN, &ended(24)), "2 s");

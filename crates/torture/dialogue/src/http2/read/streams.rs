@@ -287,7 +287,7 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Records faults of the server's table, and queues our instructions for it.
+    /// Records violations of the server's table, and queues our instructions for it.
     fn settle_table(&mut self, read: &mut StreamsRead) {
         for what in read.table.new_faults() {
             self.take_quic_frame(what, &[]);

@@ -11,7 +11,7 @@ fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// Describes what was parsed in one line, which must not depend on how the input is split.
+/// Describes everything parsed in one line, which must not depend on how the input is split.
 fn describe(input: &[u8]) -> String {
     let line = |pieces: &[&[u8]]| {
         let mut replies = Replies::http2();
@@ -135,8 +135,8 @@ fn stream_pieces_are_parsed() {
     }
 }
 
-/// SETTINGS on a request stream are not a connection-level message of the server (RFC 9114 section
-/// 7.2.4).
+/// SETTINGS on a request stream are not a connection-level message from the server (RFC 9114
+/// section 7.2.4).
 #[test]
 fn settings_on_a_request_stream_are_junk() {
     use crate::http3::write;

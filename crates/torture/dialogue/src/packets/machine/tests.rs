@@ -358,7 +358,7 @@ fn an_unanswered_syn_is_retransmitted_a_few_times() {
     assert_eq!(machine.take_out().len(), SYN_TRIES as usize);
     machine.tick(Nanos::from_secs(60));
     assert_eq!(machine.due(), Nanos::NEVER);
-    // the maximum stays in force, whatever is requested
+    // the maximum stays in force, regardless of the request
     let step = SegmentStep { times: 1_000, ..SegmentStep::default() };
     let mut count = 0;
     for _ in 0..100 {

@@ -238,7 +238,7 @@ fn a_step_accepts_an_earlier_head() {
     let response = Move::Await(Awaited::Response);
     let steps = vec![head.clone(), interim(), response.clone(), Move::Close];
     assert_eq!(ends_with(refused, steps), (TalkEnd::Ours, Nanos::ZERO));
-    // and its head with it
+    // and so is its head
     let steps = vec![head, response, interim(), Move::Close];
     assert_eq!(ends_with(refused, steps), (TalkEnd::Silent, Nanos::SECOND));
 }
@@ -260,8 +260,8 @@ fn an_interim_response_is_consumed_with_its_response() {
     assert_eq!(ends_with(before, steps(1)), (TalkEnd::Ours, Nanos::ZERO));
 }
 
-/// A stream is reset during the pause: the step waits for what arrives after it. Two simultaneous
-/// resets satisfy two steps.
+/// A stream is reset during the pause: the step waits for data that arrives after it. Two
+/// simultaneous resets satisfy two steps.
 #[test]
 fn frame_steps_ignore_replies_before_the_last_action() {
     // SETTINGS, as at the start of every server, and RST_STREAM

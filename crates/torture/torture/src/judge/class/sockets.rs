@@ -60,7 +60,7 @@ pub(super) fn is_over(talk: &Talk) -> bool {
     has_ended(talk) || frames.is_some_and(|frames| ended(frames) || http2::goaway(talk, &[]))
 }
 
-/// Returns the frames of the server; `None` if the WebSocket was not opened.
+/// Returns the frames from the server; `None` if the WebSocket was not opened.
 pub(crate) fn frames(talk: &Talk) -> Option<SocketFrames> {
     let bytes = content(talk)?;
     let mut rest = &*bytes;
@@ -139,7 +139,7 @@ pub(super) fn sent_nothing_empty(talk: &Talk) -> bool {
     frames(talk).is_some_and(|frames| !frames.frames.iter().any(is_empty))
 }
 
-/// Returns whether every frame of the server is one that a server may send.
+/// Returns whether every frame from the server is one that a server may send.
 pub(super) fn has_valid_frames(talk: &Talk) -> bool {
     frames(talk).is_some_and(|frames| !frames.is_faulty)
 }

@@ -4,7 +4,7 @@ use super::Severity::{Critical, High, Low, Medium};
 use super::{RatedSeverity, Severity};
 use crate::judge::FailureKind;
 
-/// Sort of a message.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentSort {
     /// A message in which two parsers may find different requests.
@@ -30,7 +30,7 @@ pub enum SentSort {
 }
 
 impl SentSort {
-    /// Returns the sort as a noun phrase.
+    /// Returns the kind as a noun phrase.
     pub fn text(self) -> &'static str {
         match self {
             SentSort::Ambiguous => "ambiguous framing",

@@ -164,7 +164,7 @@ fn denial_by_well_behaved_clients_is_less_severe() {
     assert_eq!(denied("R-01", None), crowded);
     assert_eq!(denied("C-02", None), crowded);
     assert_eq!(denied("C-02", Some(false)), out);
-    // the same limit of connections, whatever state they are in
+    // the same limit on connections, regardless of their state
     let idle = catalogue::cases().unwrap().into_iter().find(|case| case.id == "C-01").unwrap();
     let row = CaseResult { outcome: TestOutcome::Denied, ..CaseResult::new(&idle) };
     assert_eq!(of_case(&row), crowded);
