@@ -94,6 +94,14 @@ fn site(text: &str) -> Result<Url, String> {
     parse::bare_url(text, "give it as -H 'Authorization: …'")
 }
 
+/// Parses the server of an import; recognizes a second recording in its place.
+fn import_site(text: &str) -> Result<Url, String> {
+    match text.to_ascii_lowercase().ends_with(".har") {
+        true => Err("a second recording of the same visit is given with --second".to_owned()),
+        false => site(text),
+    }
+}
+
 impl CrawlArgs {
     /// # Errors
     /// Fails for a time limit of 0; a list file that cannot be written.
@@ -331,7 +339,7 @@ pub struct ImportArgs {
     #[arg(value_name = "FILE|-")]
     pub log: String,
     /// The server to send to instead of the recorded one; required for a log, which has none
-    #[arg(value_name = "BASE-URL", value_parser = site)]
+    #[arg(value_name = "BASE-URL", value_parser = import_site)]
     pub base: Option<Url>,
     /// Format of the file [default: recognized by its first bytes]
     #[arg(long, value_name = "FORMAT")]

@@ -35,7 +35,8 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
         && recording::is_document(&args.log, &mut input).map_err(cannot)?
     {
         return Err(Failure::usage(format!(
-            "{}: its format is not known; name it with --from (--from log for an access log)",
+            "{}: its format is not recognized: it is a document, not an access log, but no HAR, \
+             OpenAPI, Postman, JMeter, Artillery or Insomnia file; name the format with --from",
             units::quoted(&args.log)
         )));
     }

@@ -67,8 +67,12 @@ pub(super) fn of_other_tool(
 ) -> std::io::Result<Option<&'static str>> {
     let start = input.fill_buf()?;
     let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
-    let has = |word: &str| start.contains(word);
-    if has("from 'k6") || has("from \"k6") {
+    let imports_k6 = |line: &str| {
+        let line = line.trim_start();
+        (line.starts_with("import ") || line.starts_with('}'))
+            && (line.contains("from 'k6") || line.contains("from \"k6"))
+    };
+    if start.lines().any(imports_k6) {
         return Ok(Some(
             "a script of k6, which is not a recording; run it with loadstone k6 run FILE",
         ));
@@ -213,11 +217,14 @@ fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
     each.into_iter().flatten().collect()
 }
 
-/// Returns the imported requests. From a HAR, only those to the first request's server are
+/// Returns the imported requests. From a HAR, only those to the server of the first page are
 /// included, because a page uses other servers too; logins are included on request.
 fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recording {
     let Recording { requests, mut left_out } = recording;
-    let site = requests.first().map(|first| first.url.origin());
+    let has_page = |one: &&Recorded| {
+        one.headers.iter().any(|(name, value)| workload::recorded::is_page_header(name, value))
+    };
+    let site = requests.iter().find(has_page).or(requests.first()).map(|one| one.url.origin());
     let mut leave_out = |why: String| *left_out.entry(why).or_default() += 1;
     let methods = args.methods.as_ref().map_or(&[][..], Vec::as_slice);
     let mut logins = 0;

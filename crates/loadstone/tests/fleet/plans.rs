@@ -32,10 +32,15 @@ fn journeys(site: &Site, folder: &Path) -> String {
 
 /// Returns the requests for `/me` that the site received, sorted.
 fn asked(log: &Path) -> Vec<String> {
+    requests_with(log, "/me")
+}
+
+/// Returns the paths in the log that contain this text, sorted.
+fn requests_with(log: &Path, wanted: &str) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap();
     let paths = text.lines().filter_map(|line| line.split_whitespace().nth(6));
     let mut asked: Vec<String> =
-        paths.filter(|path| path.starts_with("/me")).map(str::to_owned).collect();
+        paths.filter(|path| path.contains(wanted)).map(str::to_owned).collect();
     asked.sort();
     asked
 }
@@ -185,4 +190,48 @@ fn a_device_by_af_xdp_is_one_machines() {
     assert_eq!(ran.code, 2, "{ran:#?}");
     let text = "--stack own:xdp has one prefix of addresses, which all agents would use";
     assert!(ran.stderr.contains(text), "{ran:#?}");
+}
+
+/// Two calls, a check and a group for each iteration, whose number the calls have.
+fn k6_script(site: &Site, folder: &Path) -> String {
+    let text = format!(
+        "import http from 'k6/http';
+         import {{ check, group }} from 'k6';
+         import exec from 'k6/execution';
+         export const options = {{ vus: 4, iterations: 60 }};
+         export default function () {{
+           const number = exec.scenario.iterationInTest;
+           const me = http.get(`{0}hw?of=${{number}}`, {{ tags: {{ name: 'hw' }} }});
+           check(me, {{ 'is found': (it) => it.status === 200 }});
+           group('more', () => http.get(`{0}bytes/100?of=${{number}}`, {{ tags: {{ name: 'bytes' }} }}));
+         }}",
+        site.url("/")
+    );
+    keep(folder, "visit.js", &text)
+}
+
+#[test]
+fn a_k6_script_makes_the_iterations_and_calls_of_one_run() {
+    need_server();
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str, by: &dyn Fn(&str) -> Value| {
+        let log = folder.path().join(name);
+        let site = Site::start(&[("log", &log.display().to_string())]);
+        let report = by(&k6_script(&site, folder.path()));
+        site.stop();
+        let rows = report["per_url"].as_array().unwrap().iter();
+        let calls: Vec<(String, u64, u64)> = rows
+            .map(|row| (text(row, "/name").to_owned(), whole(row, "/count"), whole(row, "/failed")))
+            .collect();
+        let steps = report["journeys"]["steps"].as_array().unwrap().iter();
+        let checks: u64 = steps.map(|step| whole(step, "/check_met")).sum();
+        assert_eq!(whole(&report, "/journeys/transactions/0/succeeded"), 60, "{name}");
+        (calls, checks, requests_with(&log, "of="))
+    };
+    let alone = of("alone.log", &|script| measured(&[script], &[0, 4]));
+    let together = of("together.log", &|script| by_fleet(&[], script));
+    // two calls of each iteration, whose numbers all agents share
+    assert_eq!((alone.1, alone.2.len()), (60, 120), "{alone:?}");
+    assert!(alone.2.is_sorted_by(|one, next| one < next), "a number was used twice: {alone:?}");
+    assert_eq!(alone, together);
 }
