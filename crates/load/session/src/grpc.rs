@@ -104,8 +104,7 @@ impl Session {
         for (step, method) in step_methods(&plan)? {
             check_message(step, &method)?;
             if let Body::Json(text) = &step.ask.body {
-                check_values(text, feeders, &method)
-                    .map_err(|why| wrong_step(step, &format!("message: {why}")))?;
+                check_values(text, feeders, &method).map_err(|why| wrong_message(step, &why))?;
             }
         }
         let rows = stream_rows(&plan)?;
@@ -217,7 +216,7 @@ fn check_message(step: &JourneyStep, method: &GrpcMethod) -> Result<(), Failure>
     let Body::Json(text) = &step.ask.body else { return Ok(()) };
     let Some(json) = text.settled() else { return Ok(()) };
     let body = method.request_body(Some(&json));
-    body.map(drop).map_err(|why| wrong_step(step, &format!("message: {why}")))
+    body.map(drop).map_err(|why| wrong_message(step, &why))
 }
 
 /// Returns the methods of the plan's steps.
@@ -260,7 +259,18 @@ pub fn declare_streams(plan: &mut Plan) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the error for the message of a step, or of `--message` if the step is made from it.
+fn wrong_message(step: &JourneyStep, why: &str) -> Failure {
+    match step.line {
+        0 => Failure::usage(format!("--message: {why}")),
+        _ => wrong_step(step, &format!("message: {why}")),
+    }
+}
+
 fn wrong_step(step: &JourneyStep, why: &str) -> Failure {
+    if step.line == 0 {
+        return Failure::usage(why.to_owned());
+    }
     Failure::usage(format!("line {}: step {}: {why}", step.line, quoted(&step.name)))
 }
 

@@ -95,7 +95,7 @@ pub struct JourneyBlock {
 pub struct JourneyStep {
     /// Unique name; the block's figures are a row of this name.
     pub name: String,
-    /// Line of the plan file, from 1.
+    /// Line of the plan file, from 1; 0 for the step that is made from a plan's `message`.
     pub line: usize,
     /// Row of the target list.
     pub row: u32,

@@ -39,7 +39,8 @@ impl Plan {
         let read = read(&journey_text(base.path(), message, tables), &base, files);
         let read = read.map_err(without_line)?;
         self.targets = targets(&read).into();
-        self.journeys = Some(read);
+        let journeys = self.journeys.insert(read);
+        journeys.change_steps(&mut |step| step.line = 0);
         self.grpc.message = None;
         self.measure.stream = None;
         // the step has its own
@@ -128,6 +129,7 @@ mod tests {
         let steps = plan.journeys.as_ref().unwrap().steps();
         let step = steps[0];
         assert_eq!((steps.len(), &*step.name, &*step.ask.url.shown()), (1, "M", "/p.S/M"));
+        assert_eq!(step.line, 0, "it is in no file");
         let fields: Vec<&str> = step.ask.headers.iter().map(|(name, _)| &**name).collect();
         let expected = ["content-type", "te", "grpc-encoding", "grpc-accept-encoding"];
         assert!(expected.iter().all(|name| fields.contains(name)), "{fields:?}");
