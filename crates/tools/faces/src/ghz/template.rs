@@ -216,7 +216,7 @@ impl TemplateRun<'_, '_> {
     fn step(&mut self) -> Result<(), String> {
         self.steps += 1;
         match self.steps > STEPS_MAX || self.out.len() > STEPS_MAX {
-            true => Err(format!("template: {WORDS}: its text is above the limit of 1 MiB")),
+            true => Err(format!("template: {WORDS}: the text of one call exceeds 1 MiB")),
             false => Ok(()),
         }
     }
@@ -408,11 +408,11 @@ impl TemplateRun<'_, '_> {
     }
 }
 
-/// Returns the value. Fails for the whole call data, which have no text form.
+/// Returns the value. Fails for the call data as a whole, which have no text form.
 fn printable(value: &DataValue) -> Result<&DataValue, String> {
     match value {
         DataValue::Call => Err(format!(
-            "template: {WORDS}: the whole call data have no text here; name a field, such as \
+            "template: {WORDS}: {{{{.}}}} cannot be printed; name a field, such as \
              {{{{.RequestNumber}}}}"
         )),
         value => Ok(value),

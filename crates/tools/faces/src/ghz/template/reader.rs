@@ -59,7 +59,7 @@ impl<'a> TemplateReader<'a> {
     /// Reads parts up to the end of the text, or past the next `end` or `else`.
     fn list(&mut self, depth: usize) -> Result<(Vec<TemplatePart>, ListEnd), String> {
         if depth > NESTING_MAX {
-            return Err(self.fault("too many control structures inside each other"));
+            return Err(self.fault("control structures are nested too deeply"));
         }
         let mut parts = Vec::new();
         loop {
@@ -144,7 +144,7 @@ impl<'a> TemplateReader<'a> {
                 return Err(self.fault(&format!("unexpected <{again}> in input")));
             }
             if depth > NESTING_MAX {
-                return Err(self.fault("too many control structures inside each other"));
+                return Err(self.fault("control structures are nested too deeply"));
             }
             return Ok(vec![self.branches(again, depth + 1)?]);
         }
