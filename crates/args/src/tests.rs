@@ -365,6 +365,8 @@ const VALUES: &[(&str, &str)] = &[
     ("messages", "5 --message [{}]"),
     ("message-rate", "5/s --message [{}]"),
     ("correlate", "field:id --message [{}] --message-rate 5/s"),
+    ("response-messages", "3"),
+    ("response-message-max", "1M"),
     ("grpc-protocol", "connect"),
     ("grpc-timeout", "2s"),
     ("grpc-compress", "gzip"),
@@ -601,9 +603,22 @@ fn every_option_of_run_does_something() {
             "curl" => "",
             "early-data" | "migrate" => "https://h/",
             name if name.starts_with("ws-") => "ws://h/",
-            "message" | "correlate" | "feeder" | "messages" | "message-rate" | "proto"
-            | "proto-path" | "protoset" | "grpc-status" | "grpc-timeout" | "grpc-protocol"
-            | "grpc-compress" | "grpc-keepalive" | "grpc-backend" => "grpc://h/p.S/M",
+            "message"
+            | "correlate"
+            | "feeder"
+            | "messages"
+            | "message-rate"
+            | "proto"
+            | "proto-path"
+            | "protoset"
+            | "grpc-status"
+            | "grpc-timeout"
+            | "grpc-protocol"
+            | "grpc-compress"
+            | "grpc-keepalive"
+            | "grpc-backend"
+            | "response-messages"
+            | "response-message-max" => "grpc://h/p.S/M",
             _ => URL,
         };
         let with = split(&format!("{url} --{name}{glue}{own} {list}"));

@@ -13,6 +13,7 @@ pub use socket::SocketTalk;
 pub use terms::{ResponseLimits, Terms};
 
 use conduit::{Close, Io, IoError, Peer, Ready, Slot, TlsError, TlsFactory, TlsSession};
+use protocol::grpc::BodyReader;
 use protocol::http1::response::{Asked, Framing, HeadCache, ResponseFacts};
 use sample::FailureClass;
 use terms::Patience;
@@ -192,6 +193,8 @@ struct Line {
     /// Number of body bytes that are not kept.
     unkept: usize,
     limits: ResponseLimits,
+    /// Reads the messages of a gRPC call, if they have limits.
+    messages: Option<BodyReader>,
     patience: Patience,
     /// Reason why no more bytes can be written; a response may still arrive.
     unwritable: Option<(FailureClass, String)>,
@@ -244,6 +247,7 @@ impl<'t> Exchange<'t> {
     pub fn with_terms(mut self, terms: Terms) -> Exchange<'t> {
         for line in &mut self.lines {
             line.limits = terms.limits;
+            line.messages = terms.limits.message_reader();
             line.voice = Voice::new(&line.request.message, terms.limits.head_max);
         }
         self.terms = terms;
@@ -527,6 +531,7 @@ impl Line {
             body: Vec::new(),
             unkept: 0,
             limits: ResponseLimits::default(),
+            messages: None,
             patience: Patience::default(),
             unwritable: None,
             agreed: None,
@@ -738,7 +743,7 @@ impl Line {
             return;
         }
         let input = std::mem::take(&mut self.plain);
-        let mut reply = Vec::new();
+        let (mut reply, kept) = (Vec::new(), self.body.len());
         let heard = self.voice.process(cache, &input, &mut self.body, &mut reply);
         if !reply.is_empty() {
             self.send(&reply);
@@ -751,10 +756,14 @@ impl Line {
                 }
                 self.plain = input[used..].to_vec();
                 let long = self.unkept + self.body.len() > BODY_MAX;
+                let enough = self.messages.as_mut().is_some_and(|messages| {
+                    messages.push(&self.body[kept..]);
+                    messages.early_end().is_some()
+                });
                 self.truncate_body();
                 if done {
                     self.whole(now);
-                } else if long && self.limits.body_kept.is_some() {
+                } else if enough || long && self.limits.body_kept.is_some() {
                     let (facts, head) = self.voice.so_far();
                     let body = std::mem::take(&mut self.body);
                     self.heard = Some((Ok(Reply { facts, head, body }), now));

@@ -6,7 +6,7 @@ mod tokens;
 use crate::answers::AnswerReader;
 use crate::verify::Hashing;
 use plan::{BodyRule, Expect};
-use protocol::grpc::BodyReader;
+use protocol::grpc::{BodyReader, EarlyEnd};
 use protocol::http1::coding::Decoder;
 use protocol::http1::events::EventReader;
 use protocol::http1::fields;
@@ -137,6 +137,14 @@ impl StreamReader {
         }
     }
 
+    /// Returns the limit at which the client ends the call.
+    fn early_end(&self) -> Option<EarlyEnd> {
+        match self {
+            StreamReader::Messages { reader, .. } => reader.early_end(),
+            StreamReader::Events(_) | StreamReader::Tokens(_) => None,
+        }
+    }
+
     /// Returns the failure of a complete body.
     fn fault(&self) -> Option<FailureClass> {
         match self {
@@ -219,6 +227,11 @@ impl Inspect {
             Some(StreamReader::Messages { answers: Some(answers), .. }) => answers.take(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns the limit of its messages that the body has reached.
+    pub(crate) fn early_end(&self) -> Option<EarlyEnd> {
+        self.events.as_ref().and_then(StreamReader::early_end)
     }
 
     /// Takes the frame that ends the gRPC call, or the start of a body that is a single message.

@@ -3,7 +3,7 @@
 use crate::answers::{AnswerKeys, AnswerReader};
 use crate::inspect::{BodyTest, Inspect, StreamReader, TokenReader};
 use plan::Streaming;
-use protocol::grpc::{BodyForm, BodyReader};
+use protocol::grpc::{BodyForm, BodyReader, EarlyEnd, MessageLimits};
 use protocol::http1::events::EventReader;
 use sample::{BodyPrint, FailureClass};
 use stats::{SAMPLE_BYTES_MAX, StreamMarks};
@@ -14,6 +14,16 @@ pub const RESPONSE_KEPT_MAX: usize = 8 << 10;
 
 /// Maximum size of a body kept for a script or a guide, in bytes; the rest is cut off.
 const BODY_MAX: usize = 16 << 20;
+
+/// Expected content of the body of a gRPC call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GrpcBody<'a> {
+    pub(crate) form: BodyForm,
+    /// Limits at which the client ends the call.
+    pub(crate) limits: MessageLimits,
+    /// Messages that it may answer.
+    pub(crate) answers: Option<&'a Arc<AnswerKeys>>,
+}
 
 /// Collected parts of one call, so that responses may arrive interleaved.
 #[derive(Debug, Default)]
@@ -30,6 +40,8 @@ pub(crate) struct Intake {
     pub(crate) status: Option<Box<protocol::grpc::Status>>,
     /// End of a gRPC call that is part of the body.
     pub(crate) end: Vec<u8>,
+    /// Limit that the messages of a judged body have reached.
+    pub(crate) early_end: Option<EarlyEnd>,
 }
 
 impl Intake {
@@ -42,30 +54,31 @@ impl Intake {
         self.marks = StreamMarks::default();
         self.status = None;
         self.end.clear();
+        self.early_end = None;
     }
 
-    /// Expects a stream of events as the next body. `grpc`: form of bodies with gRPC messages, and
-    /// the messages that they may answer.
-    pub(crate) fn expect_events(
-        &mut self,
-        form: Streaming,
-        grpc: (BodyForm, Option<&Arc<AnswerKeys>>),
-    ) {
+    /// Expects a stream of events as the next body. `grpc`: content of bodies with gRPC messages.
+    pub(crate) fn expect_events(&mut self, form: Streaming, grpc: GrpcBody<'_>) {
         self.marks.usage = form.is_token_stream().then(Default::default);
         self.inspect.expect_events(|| match form {
             Streaming::Sse => StreamReader::Events(EventReader::sse()),
             Streaming::Lines => StreamReader::Events(EventReader::lines()),
             Streaming::Model(api) => StreamReader::Tokens(Box::new(TokenReader::new(api))),
             Streaming::Grpc => StreamReader::Messages {
-                reader: BodyReader::new(grpc.0),
+                reader: BodyReader::new(grpc.form).with_limits(grpc.limits),
                 has_encoding: false,
-                answers: grpc.1.map(|keys| Box::new(AnswerReader::new(Arc::clone(keys)))),
+                answers: grpc.answers.map(|keys| Box::new(AnswerReader::new(Arc::clone(keys)))),
             },
         });
     }
 
     pub(crate) fn is_stream(&self) -> bool {
         self.inspect.is_stream()
+    }
+
+    /// Returns the limit that the messages of the body in progress have reached.
+    pub(crate) fn reached_limit(&self) -> Option<EarlyEnd> {
+        self.inspect.early_end()
     }
 
     /// Returns the number of events since the last call; `whole`: the body is complete, and its
@@ -119,6 +132,7 @@ impl Intake {
         let (decoded, wrong) = self.inspect.finish(test);
         let print = self.inspect.print(test);
         self.end = self.inspect.take_end();
+        self.early_end = self.inspect.early_end();
         self.inspect.reset();
         (decoded, wrong, print)
     }

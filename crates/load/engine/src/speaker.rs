@@ -257,6 +257,16 @@ impl Speaker {
         each!(self, protocol => protocol.head())
     }
 
+    /// Returns the bytes of the head of a response in progress, if heads are kept and the protocol
+    /// has streams.
+    pub(crate) fn head_of(&self, call: usize) -> &[u8] {
+        match self {
+            Speaker::Http2(http2) => http2.head_of(call),
+            Speaker::Http3(http3) => http3.head_of(call),
+            _ => &[],
+        }
+    }
+
     /// Returns the fields of its trailers, where heads are kept and the protocol is HTTP/2 or
     /// HTTP/3.
     pub(crate) fn trailers(&self) -> &[u8] {

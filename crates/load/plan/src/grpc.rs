@@ -2,7 +2,7 @@
 
 use crate::check::Text;
 use crate::{HttpVersion, ID_MARK, Plan, Streaming};
-use protocol::grpc::{BodyForm, CONNECT_STREAM, gzipped, messages};
+use protocol::grpc::{BodyForm, CONNECT_STREAM, MessageLimits, gzipped, messages};
 pub use protocol::grpc::{Code as GrpcCode, Variant as GrpcVariant};
 use units::{Nanos, ParseError, Rate, quoted};
 
@@ -25,6 +25,11 @@ pub struct GrpcPlan {
     pub messages: Option<u32>,
     /// Messages of each client stream per second, on an absolute schedule; `None` for back to back.
     pub message_rate: Option<Rate>,
+    /// Number of messages of a response after which the client ends the call; `None` to read it to
+    /// its end.
+    pub response_messages: Option<u32>,
+    /// Maximum length of a message of a response, in bytes; a longer one fails the call.
+    pub response_message_max: Option<u32>,
     /// True if message k of a response answers message k of its request.
     pub answers: bool,
     /// Field whose value an answer repeats from its message; `None` if they have the same order.
@@ -115,6 +120,14 @@ impl GrpcPlan {
         }
         let text = String::from_utf8_lossy(message);
         Some(text.replace(ID_MARK, &id.to_string()).into_bytes())
+    }
+
+    /// Returns the limits at which the client ends a call.
+    pub fn response_limits(&self) -> MessageLimits {
+        MessageLimits {
+            count: self.response_messages,
+            length: self.response_message_max.map(u64::from),
+        }
     }
 
     /// Returns whether a call with this status succeeded.
@@ -273,7 +286,8 @@ impl Plan {
     /// Returns whether a call with this status may have succeeded.
     pub fn may_expect_grpc(&self, code: GrpcCode) -> bool {
         let in_step = |status: &Vec<u8>| !status.is_empty() && expects(status, code);
-        self.grpc.expects(code) || self.grpc_expectations().iter().any(in_step)
+        let by_client = code == GrpcCode::Cancelled && self.grpc.response_messages.is_some();
+        by_client || self.grpc.expects(code) || self.grpc_expectations().iter().any(in_step)
     }
 
     /// Returns whether a call to the target with this status succeeded; `rows`: the plan's

@@ -179,6 +179,7 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
          of url",
     );
     check_grpc_connections(plan, problems);
+    check_ended_streams(plan, problems);
     if plan.has_grpc() && !plan.is_grpc() {
         return check_grpc_steps(plan, problems);
     }
@@ -239,6 +240,15 @@ fn check_grpc_connections(plan: &Plan, problems: &mut Problems) {
         "--grpc-keepalive",
         "--grpc-keepalive sends PING frames of HTTP/2; give --http 2, or drop it",
     );
+    let limits = plan.grpc.response_limits();
+    for (option, given) in [
+        ("--response-messages", limits.count.is_some()),
+        ("--response-message-max", limits.length.is_some()),
+    ] {
+        let text = format!("{option} ends streams of HTTP/2 and HTTP/3; give --http 2, or drop it");
+        let streams = matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Http3);
+        problems.add_if(plan.has_grpc() && given && !streams, option, &text);
+    }
     let is_field = |name: &String| {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         !name.is_empty() && name.bytes().all(token)
@@ -284,6 +294,35 @@ fn check_grpc_messages(plan: &Plan, problems: &mut Problems) {
         "--message-rate",
         "--message-rate cannot be used with {id} in --message yet; drop one",
     );
+}
+
+/// Checks options that need complete responses.
+fn check_ended_streams(plan: &Plan, problems: &mut Problems) {
+    if plan.grpc.response_messages.is_none() {
+        return;
+    }
+    let expect = &plan.expect;
+    let examined = expect.body.is_some() || expect.length.is_some() || expect.verify.is_some();
+    for (wrong, text) in [
+        (
+            plan.has_grpc() && !plan.is_grpc(),
+            "--response-messages is for a grpc:// URL alone, and not for steps or messages with \
+             inserted values; drop it",
+        ),
+        (
+            examined,
+            "--response-messages leaves responses without their end; drop --expect-body, \
+             --expect-length and --verify",
+        ),
+        (plan.script.is_some(), "--response-messages leaves a script without responses; drop one"),
+        (
+            plan.measure.slo.iter().any(|it| it.metric == stats::Metric::StatusOk),
+            "the objective status-ok counts the status OK, and --response-messages ends calls with \
+             CANCELLED; write failures<…, or drop one",
+        ),
+    ] {
+        problems.add_if(wrong, "--response-messages", text);
+    }
 }
 
 /// Checks options that exclude steps with gRPC calls.

@@ -229,6 +229,13 @@ fn over_connections_of(
     })
 }
 
+/// Returns the form of the response to the first target's gRPC call, and the limits of its messages.
+fn message_limits(plan: &Plan) -> Option<(grpc::BodyForm, grpc::MessageLimits)> {
+    let limits = Some(plan.grpc.response_limits()).filter(|_| plan.is_grpc())?;
+    let is_limited = limits != grpc::MessageLimits::default();
+    Some((*plan.grpc_forms().first()?, limits)).filter(|_| is_limited)
+}
+
 fn terms(plan: &Plan, kept: usize) -> Terms {
     let limits = &plan.timeouts;
     Terms {
@@ -240,6 +247,7 @@ fn terms(plan: &Plan, kept: usize) -> Terms {
             body_kept: Some(kept),
             head_max: plan.connection.head_max,
             linger: Nanos::ZERO,
+            messages: message_limits(plan),
         },
     }
 }

@@ -40,7 +40,7 @@ impl Session {
         let schema = match &plan.grpc.descriptors {
             Some(set) => Schema::from_set(set).map_err(usage)?,
             // an empty message needs no descriptor
-            None if plan.grpc.message.is_none() => {
+            None if plan.grpc.message.is_none() && plan.grpc.response_messages.is_none() => {
                 self.send(plan.grpc.encoded(protocol::grpc::prefixed(&[]), false));
                 return Ok(());
             }
@@ -152,8 +152,15 @@ fn no_reflection() -> Failure {
 /// Maximum number of bytes of the messages of a stream.
 const STREAM_BYTES_MAX: usize = 64 << 20;
 
-/// Refuses options of client streams for other methods.
+/// Refuses options of streams for other methods.
 fn check_stream(plan: &Plan, method: &GrpcMethod) -> Result<(), Failure> {
+    if plan.grpc.response_messages.is_some() && !method.is_server_streaming() {
+        return Err(Failure::usage(format!(
+            "--response-messages ends streams of the server, and the response of {} is one \
+             message; drop it",
+            method.path()
+        )));
+    }
     let given = [
         ("--messages", plan.grpc.messages.is_some()),
         ("--message-rate", plan.grpc.message_rate.is_some()),

@@ -31,6 +31,8 @@ pub struct ChatServer {
     queue: Queue,
     /// Instants of the answers; `None` if messages have no answer.
     answered: Option<Answered>,
+    /// Number of bytes of each answer.
+    length: u8,
     acknowledges: bool,
     pinged: Answered,
     /// Fields of the trailers in addition to the status.
@@ -56,6 +58,7 @@ impl ChatServer {
         ChatServer {
             queue,
             answered: Some(answered.clone()),
+            length: 0,
             acknowledges: true,
             pinged: Answered::default(),
             trailers: Vec::new(),
@@ -66,6 +69,12 @@ impl ChatServer {
     /// Creates a server that answers no message.
     pub fn silent(queue: Queue) -> ChatServer {
         ChatServer { answered: None, ..ChatServer::new(queue, &Answered::default()) }
+    }
+
+    /// Sends answers with this number of bytes.
+    #[must_use]
+    pub fn with_length(self, length: u8) -> ChatServer {
+        ChatServer { length, ..self }
     }
 
     /// Leaves pings without an acknowledgment.
@@ -108,7 +117,9 @@ impl ChatServer {
             buffer.drain(..whole);
             last = self.queue.finish(now);
             answered.lock().expect("one thread").push(last);
-            let answer = frame(DATA, 0, stream, &[0; PREFIX]);
+            let mut answer = vec![0; PREFIX + usize::from(self.length)];
+            answer[PREFIX - 1] = self.length;
+            let answer = frame(DATA, 0, stream, &answer);
             actions.push((last, Action::Bytes(answer)));
         }
         client.has_sent |= !actions.is_empty();

@@ -219,6 +219,69 @@ fn load_reports_and_names_of_back_ends_are_counted() {
     assert_eq!(backends.load.cpu.mean(), Some(0.25));
 }
 
+/// Server that answers the messages of all streams one after the other, or at once.
+fn answering(servers: usize) -> ChatServer {
+    let service = Service::Fixed(Nanos::from_millis(2));
+    ChatServer::new(Queue::new(servers, service, 3), &Answered::default())
+}
+
+/// The client ends each stream after three of ten answers: the call succeeds, and the connection
+/// serves the next one. The rest of the response is on its way.
+#[test]
+fn a_stream_ends_after_its_number_of_messages() {
+    for (users, streams, servers) in [(1, 1, 1), (2, 8, 1), (1, 4, 0)] {
+        let server = answering(servers);
+        let mut plan = chat(http2(closed(users, 1), streams), 10);
+        plan.grpc.response_messages = Some(3);
+        (plan.stop.duration, plan.stop.requests) = (None, Some(40));
+        let measured = run(plan, server);
+        let (total, tally) = (&measured.total, &measured.total.streams);
+        assert_eq!((total.counts.succeeded, failures(&measured)), (40, vec![]));
+        assert_eq!((tally.whole, tally.in_window, tally.grpc.unsent), (40, 120, 0));
+        // all answers at once arrive with the server's status: OK or CANCELLED
+        let status = u32::from(servers > 0);
+        assert_eq!(tally.grpc.statuses, [(status, 40)].into());
+        let connections = &total.connections;
+        assert_eq!(
+            (connections.established, connections.http2.resets.len()),
+            (u64::from(users), 0)
+        );
+    }
+}
+
+/// A call per connection: each connection closes with the end of its stream by the client.
+#[test]
+fn a_connection_without_further_calls_closes_after_a_stream_that_the_client_ends() {
+    let server = answering(1);
+    let mut plan = chat(http2(closed(1, 1), 1), 10);
+    plan.grpc.response_messages = Some(1);
+    plan.connection.calls = Some(1);
+    (plan.stop.duration, plan.stop.requests) = (None, Some(5));
+    let total = run(plan, server).total;
+    assert_eq!((total.counts.succeeded, total.connections.established), (5, 5));
+}
+
+/// A message above the maximum length ends its call alone, before the message has arrived.
+#[test]
+fn a_message_above_the_maximum_length_ends_its_call() {
+    for (most, failed, servers) in [(40, 0, 1), (39, 20, 1), (39, 20, 0)] {
+        let server = answering(servers);
+        let mut plan = chat(http2(closed(2, 1), 1), 10);
+        plan.grpc.response_message_max = Some(most);
+        (plan.stop.duration, plan.stop.requests) = (None, Some(20));
+        let measured = run(plan, server.with_length(40));
+        let (total, grpc) = (&measured.total, &measured.total.streams.grpc);
+        assert_eq!((total.counts.failed, total.connections.established), (failed, 2));
+        if failed > 0 {
+            assert_eq!(failures(&measured), [(FailureClass::GrpcStatus, 20)]);
+            let text = "RESOURCE_EXHAUSTED: grpc: received message larger than max (40 vs. 39)";
+            assert_eq!(grpc.messages, [(text.to_owned(), 20)].into());
+        } else {
+            assert_eq!(grpc.statuses, [(0, 20)].into());
+        }
+    }
+}
+
 /// Streams refused from a user's first flight wait on the same connection: no second connection is
 /// opened, and nothing fails.
 #[test]

@@ -53,6 +53,40 @@ fn streams_of_the_server_have_a_first_message_and_gaps() {
     assert_eq!(whole(&json, "/bytes/body"), 5 * (5 + 5 + 2), "one reply: a b");
 }
 
+/// Streams without an end, by each protocol: the first call and the measured ones stop after three
+/// messages, or at one that is too long.
+#[test]
+fn the_client_ends_streams_after_their_messages() {
+    let site = Site::start(&[]);
+    let url = method(&site, "/loadstone.v1.Echo/Repeat");
+    let endless = r#"{"text": "twenty letters, or so", "count": 1000000, "gap_ms": 10}"#;
+    let call = ["-c", "2", "-n", "10", "--message", endless, "--proto", PROTO, &url];
+    let web = ["--grpc-protocol", "grpc-web", "--http", "2"];
+    let connect = ["--grpc-protocol", "connect", "--http", "2"];
+    for protocol in [&[][..], &web, &connect] {
+        let enough = [&call[..], &["--response-messages", "3"], protocol].concat();
+        let json = measured(&enough, &[0, 4]);
+        assert_eq!(outcomes(&json)[..2], [10, 10], "{protocol:?}");
+        assert_eq!(whole(&json, "/streams/events"), 30, "{protocol:?}");
+        assert_eq!(text(&json, "/grpc/statuses/0/name"), "CANCELLED", "{protocol:?}");
+        assert_eq!(whole(&json, "/connections/established"), 2, "{protocol:?}");
+        let long = [&call[..], &["--response-message-max", "20"], protocol];
+        let json = measured(&long.concat(), &[0, 1, 4]);
+        assert_eq!(outcomes(&json)[..3], [10, 0, 10], "{protocol:?}");
+        assert_eq!(text(&json, "/grpc/statuses/0/name"), "RESOURCE_EXHAUSTED", "{protocol:?}");
+    }
+    let say = method(&site, "/loadstone.v1.Echo/Say");
+    for (args, part) in [
+        (vec!["--message", "{}", &*say], "the response of /loadstone.v1.Echo/Say is one message"),
+        (vec!["--grpc-protocol", "connect", "--message", "{}", &*url], "give --http 2"),
+        (vec!["--message", "{\"count\": {{user.number}}}", &*url], "for a grpc:// URL alone"),
+    ] {
+        let args = [vec!["run", "-n", "1", "--response-messages", "2"], args].concat();
+        let errors = run(&args).expect(&[2]).stderr;
+        assert!(errors.contains(part), "{args:?}: {errors}");
+    }
+}
+
 #[test]
 fn a_plan_has_the_typed_values() {
     let site = Site::start(&[]);

@@ -220,6 +220,12 @@ fn calls_of_grpc_use_streams_of_http3() {
     assert_eq!(outcomes(&site.measured(&refused))[..2], [20, 20]);
     let web = ["-n", "20", "--grpc-protocol", "grpc-web-text", &url];
     assert_eq!(outcomes(&site.measured(&web))[..2], [20, 20]);
+    let stream = url.replace("Say", "Repeat");
+    let endless = r#"{"count": 1000000, "gap_ms": 10}"#;
+    let args = ["-n", "10", "--message", endless, "--response-messages", "3", &stream];
+    let json = site.measured(&args);
+    assert_eq!(outcomes(&json)[..2], [10, 10]);
+    assert_eq!((whole(&json, "/streams/events"), whole(&json, "/http3/refused")), (30, 0));
     let paced = ["run", "--http", "3", "--message", "{}", "--message-rate", "1/s", &url];
     let errors = run(&paced).expect(&[2]).stderr;
     assert!(errors.contains("drop --http 3"), "{errors}");

@@ -54,6 +54,25 @@ pub enum MessageFault {
     Cut,
 }
 
+/// Limits on the messages of a response. When one is reached, the client ends the call, unless the
+/// server has ended it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageLimits {
+    /// Number of messages after which further ones are not counted.
+    pub count: Option<u32>,
+    /// Maximum length of a message in bytes, as received.
+    pub length: Option<u64>,
+}
+
+/// Reason why a client ends a call before the server does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyEnd {
+    /// The response has as many messages as the client reads.
+    Enough,
+    /// A message of `length` bytes is longer than the limit.
+    TooLong { length: u64 },
+}
+
 /// Counts the messages of one body as its pieces arrive, wherever they are split. Keeps only the
 /// end of a call, if a frame contains it.
 #[derive(Clone, Debug, Default)]
@@ -70,12 +89,27 @@ pub struct MessageReader {
     /// The final frame has begun.
     ending: bool,
     end: Vec<u8>,
+    limits: MessageLimits,
+    /// Number of messages so far.
+    count: u32,
+    early_end: Option<EarlyEnd>,
 }
 
 impl MessageReader {
     /// Reads messages up to a frame with this flag, whose content is kept.
     pub fn with_end(end_flag: u8) -> MessageReader {
         MessageReader { end_flag, ..MessageReader::default() }
+    }
+
+    /// Reads messages with these limits. A message that is too long is not read.
+    #[must_use]
+    pub fn with_limits(self, limits: MessageLimits) -> MessageReader {
+        MessageReader { limits, ..self }
+    }
+
+    /// Returns the first limit that was reached.
+    pub fn early_end(&self) -> Option<EarlyEnd> {
+        self.early_end
     }
 
     /// Returns whether a message so far is marked as compressed.
@@ -91,7 +125,7 @@ impl MessageReader {
     /// Processes a piece of the body and returns the number of messages that end in it.
     pub fn push(&mut self, mut piece: &[u8]) -> u64 {
         let mut messages = 0;
-        while !piece.is_empty() && self.fault.is_none() {
+        while !piece.is_empty() && self.fault.is_none() && !self.has_stopped() {
             if self.have < PREFIX_BYTES {
                 if !fill_prefix(&mut self.prefix, &mut self.have, &mut piece) {
                     break;
@@ -108,10 +142,27 @@ impl MessageReader {
             }
             if self.left == 0 && self.fault.is_none() {
                 self.have = 0;
-                messages += u64::from(!self.ending);
+                messages += u64::from(self.end_message());
             }
         }
         messages
+    }
+
+    /// Returns whether a message is too long to be read.
+    fn has_stopped(&self) -> bool {
+        matches!(self.early_end, Some(EarlyEnd::TooLong { .. }))
+    }
+
+    /// Ends a frame. Returns whether it is a message to be counted.
+    fn end_message(&mut self) -> bool {
+        if self.ending || self.early_end.is_some() {
+            return false;
+        }
+        self.count = self.count.saturating_add(1);
+        if self.limits.count == Some(self.count) {
+            self.early_end = Some(EarlyEnd::Enough);
+        }
+        true
     }
 
     /// Begins a message whose prefix is complete.
@@ -125,12 +176,16 @@ impl MessageReader {
             flag if flag == self.end_flag => self.ending = true,
             _ => self.fault = Some(MessageFault::Flag),
         }
+        let too_long = self.limits.length.is_some_and(|most| self.left > most);
+        if too_long && !self.ending && self.early_end.is_none() {
+            self.early_end = Some(EarlyEnd::TooLong { length: self.left });
+        }
     }
 
     /// Returns the error in the complete body. `has_encoding`: the response names the encoding of
     /// its compressed messages.
     pub fn fault(&self, has_encoding: bool) -> Option<MessageFault> {
-        let cut = (self.have > 0).then_some(MessageFault::Cut);
+        let cut = (self.have > 0 && !self.has_stopped()).then_some(MessageFault::Cut);
         let compressed = (self.compressed && !has_encoding).then_some(MessageFault::Compressed);
         self.fault.or(compressed).or(cut)
     }
@@ -147,6 +202,25 @@ mod tests {
             let mut reader = MessageReader::default();
             let messages: u64 = body.chunks(step).map(|piece| reader.push(piece)).sum();
             assert_eq!((messages, reader.fault(false)), (3, None), "pieces of {step}");
+        }
+    }
+
+    #[test]
+    fn limits_are_found_however_the_body_is_cut() {
+        let body = [prefixed(b"a"), prefixed(b"bc"), prefixed(b""), prefixed(b"def")].concat();
+        let read = |count, length, step: usize| {
+            let limits = MessageLimits { count, length };
+            let mut reader = MessageReader::default().with_limits(limits);
+            let messages: u64 = body.chunks(step).map(|piece| reader.push(piece)).sum();
+            (messages, reader.early_end(), reader.fault(false))
+        };
+        for step in 1..=body.len() {
+            let too_long = Some(EarlyEnd::TooLong { length: 3 });
+            assert_eq!(read(None, None, step), (4, None, None));
+            assert_eq!(read(Some(5), Some(3), step), (4, None, None));
+            assert_eq!(read(Some(2), None, step), (2, Some(EarlyEnd::Enough), None));
+            assert_eq!(read(Some(4), Some(2), step), (3, too_long, None));
+            assert_eq!(read(Some(1), Some(0), step).0, 0);
         }
     }
 

@@ -9,7 +9,10 @@ mod variant;
 
 pub use codec::{MessageCodec, messages};
 pub use load::{LOAD_TRAILER, load_report, varint};
-pub use message::{MessageFault, MessageReader, PREFIX_BYTES, fill_prefix, gzipped, prefixed};
+pub use message::{
+    EarlyEnd, MessageFault, MessageLimits, MessageReader, PREFIX_BYTES, fill_prefix, gzipped,
+    prefixed,
+};
 pub use status::{Code, Status, expected_codes, status_of};
 pub use variant::{BodyForm, BodyReader, CONNECT_STREAM, ConnectError, Variant, connect_status};
 

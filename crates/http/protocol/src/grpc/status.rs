@@ -1,5 +1,6 @@
 //! The status of a call, from trailers or their replacement.
 
+use super::message::{EarlyEnd, MessageLimits};
 use crate::http1::fields;
 use percent_encoding::percent_decode;
 use units::{ParseError, quoted};
@@ -99,8 +100,28 @@ pub struct Status {
     pub number: u32,
     /// `grpc-message`, percent-decoded; without a status, what the server sent instead.
     pub message: String,
-    /// True if the server sent the status; otherwise it follows from the HTTP status.
+    /// False if it follows from the HTTP status; otherwise the server sent it, or the client ended
+    /// the call with it.
     pub sent: bool,
+}
+
+impl Status {
+    /// Returns the status of a call that the client ends at one of its limits.
+    pub fn of_early_end(end: EarlyEnd, limits: MessageLimits) -> Status {
+        let (code, message) = match end {
+            EarlyEnd::Enough => {
+                let count = limits.count.unwrap_or_default();
+                (Code::Cancelled, format!("ended by the client after message {count}"))
+            }
+            EarlyEnd::TooLong { length } => {
+                let most = limits.length.unwrap_or_default();
+                // the text of gRPC's own clients
+                let text = format!("grpc: received message larger than max ({length} vs. {most})");
+                (Code::ResourceExhausted, text)
+            }
+        };
+        Status { code, number: u32::from(code.number()), message, sent: true }
+    }
 }
 
 /// Maximum length of a stored message, in characters.

@@ -4,7 +4,8 @@ use super::codec::split_frame;
 use super::message::END_MAX;
 use super::status::MESSAGE_MAX;
 use super::{
-    CONTENT_TYPE, Code, MessageFault, MessageReader, PREFIX_BYTES, Status, prefixed, status_of,
+    CONTENT_TYPE, Code, EarlyEnd, MessageFault, MessageLimits, MessageReader, PREFIX_BYTES, Status,
+    prefixed, status_of,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -134,6 +135,9 @@ pub struct BodyReader {
     broken: bool,
     /// The beginning of a whole body.
     whole: Vec<u8>,
+    /// Number of bytes of a whole body so far, and its limit.
+    received: u64,
+    length_max: Option<u64>,
 }
 
 impl BodyReader {
@@ -143,8 +147,30 @@ impl BodyReader {
             BodyForm::Whole | BodyForm::Error => 0,
         };
         let messages = MessageReader::with_end(end_flag);
-        let (group, grouped) = ([0; 4], 0);
-        BodyReader { form, messages, group, grouped, broken: false, whole: Vec::new() }
+        BodyReader {
+            form,
+            messages,
+            group: [0; 4],
+            grouped: 0,
+            broken: false,
+            whole: Vec::new(),
+            received: 0,
+            length_max: None,
+        }
+    }
+
+    /// Reads messages with these limits. The description of an error has none.
+    #[must_use]
+    pub fn with_limits(self, limits: MessageLimits) -> BodyReader {
+        let length_max = limits.length.filter(|_| self.form == BodyForm::Whole);
+        BodyReader { messages: self.messages.with_limits(limits), length_max, ..self }
+    }
+
+    /// Returns the first limit that was reached.
+    pub fn early_end(&self) -> Option<EarlyEnd> {
+        let long = self.length_max.is_some_and(|most| self.received > most);
+        let long = long.then_some(EarlyEnd::TooLong { length: self.received });
+        self.messages.early_end().or(long)
     }
 
     /// Returns whether a message so far is marked as compressed.
@@ -160,6 +186,7 @@ impl BodyReader {
             BodyForm::Whole | BodyForm::Error => {
                 let room = END_MAX - self.whole.len();
                 self.whole.extend_from_slice(&piece[..piece.len().min(room)]);
+                self.received += piece.len() as u64;
                 0
             }
         }
@@ -189,7 +216,8 @@ impl BodyReader {
 
     /// Returns the error in the complete body.
     pub fn fault(&self, has_encoding: bool) -> Option<MessageFault> {
-        let cut = (self.broken || self.grouped > 0).then_some(MessageFault::Cut);
+        let partial = self.grouped > 0 && self.early_end().is_none();
+        let cut = (self.broken || partial).then_some(MessageFault::Cut);
         self.messages.fault(has_encoding).or(cut)
     }
 
@@ -284,6 +312,31 @@ mod tests {
             assert_eq!(Variant::WebText.response(&text.as_bytes()[1..], false), None);
         }
         assert_eq!(Variant::WebText.body(prefixed(b""), false), b"AAAAAAA=");
+    }
+
+    #[test]
+    fn limits_apply_to_each_form() {
+        let read = |form, limits, body: &[u8]| {
+            let mut reader = BodyReader::new(form).with_limits(limits);
+            let count: u64 = body.chunks(3).map(|piece| reader.push(piece)).sum();
+            (count, reader.early_end(), reader.fault(false), reader.take_end())
+        };
+        let end = b"grpc-status:0\r\n".to_vec();
+        let one = MessageLimits { count: Some(1), length: Some(9) };
+        let frames = [prefixed(b"ab"), prefixed(b"cd"), frame(0x80, &end)].concat();
+        let text = STANDARD.encode(&frames);
+        let web = BodyForm::new(Variant::Web, "");
+        let enough = (1, Some(EarlyEnd::Enough), None, end.clone());
+        assert_eq!(read(web, one, &frames), enough);
+        assert_eq!(read(BodyForm::new(Variant::WebText, ""), one, text.as_bytes()), enough);
+        // the frame that ends the call is no message
+        let all = MessageLimits { count: Some(3), length: Some(2) };
+        assert_eq!(read(web, all, &frames), (2, None, None, end));
+        let unary = BodyForm::new(Variant::Connect, "application/proto");
+        let long = Some(EarlyEnd::TooLong { length: 3 });
+        assert_eq!(read(unary, all, b"abc"), (0, long, None, b"abc".to_vec()));
+        assert_eq!(read(unary, all, b"ab").1, None);
+        assert_eq!(read(BodyForm::Error, all, b"abc").1, None);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Collected parts of responses in progress.
 
 use super::Conn;
+use crate::call::Call;
 use crate::intake::Intake;
+use protocol::grpc::EarlyEnd;
+use units::Nanos;
 
 impl Conn {
     /// Takes the collected parts of the call's response; [`Conn::restore_intake`] returns them to the
@@ -31,5 +34,20 @@ impl Conn {
         if let Some(call) = self.call_mut(call) {
             call.intake = intake;
         }
+    }
+
+    /// Returns the first call whose response has reached a limit of its messages, and that limit.
+    pub(crate) fn reached_limit(&self) -> Option<(usize, EarlyEnd)> {
+        let reached = |call: &Call| call.intake.as_ref()?.reached_limit();
+        let mut calls = self.work.as_ref()?.calls.iter().enumerate();
+        calls.find_map(|(row, call)| Some((row, reached(call)?)))
+    }
+
+    /// Ends a call whose response is in progress and has all that is read of it; the connection
+    /// continues. `None` if the protocol cannot end a single call, which validation excludes.
+    pub(crate) fn end_early(&mut self, call: usize, now: Nanos) -> Option<Call> {
+        let (call, _) = self.withdraw(call, now).filter(|(_, goes_on)| *goes_on)?;
+        self.served += 1;
+        Some(call)
     }
 }

@@ -2,6 +2,7 @@
 //! body.
 
 use conduit::OpenOptions;
+use protocol::grpc::{BodyForm, BodyReader, MessageLimits};
 use protocol::http1::response::Limits;
 use sample::FailureClass;
 use units::Nanos;
@@ -39,13 +40,22 @@ pub struct ResponseLimits {
     pub head_max: u32,
     /// Time for the server to close a connection as announced.
     pub linger: Nanos,
+    /// Form of the response of a gRPC call, and limits of its messages at which it is not read
+    /// further.
+    pub messages: Option<(BodyForm, MessageLimits)>,
 }
 
 impl Default for ResponseLimits {
     fn default() -> ResponseLimits {
-        let (first_byte, progress, answer) = (None, None, None);
-        let head_max = Limits::default().head_max as u32;
-        ResponseLimits { first_byte, progress, answer, body_kept: None, head_max, linger: LINGER }
+        ResponseLimits {
+            first_byte: None,
+            progress: None,
+            answer: None,
+            body_kept: None,
+            head_max: Limits::default().head_max as u32,
+            linger: LINGER,
+            messages: None,
+        }
     }
 }
 
@@ -58,6 +68,12 @@ pub(super) struct Patience {
 }
 
 impl ResponseLimits {
+    /// Returns a reader of a response whose messages have limits.
+    pub(super) fn message_reader(&self) -> Option<BodyReader> {
+        let (form, limits) = self.messages?;
+        Some(BodyReader::new(form).with_limits(limits))
+    }
+
     /// Returns the limits for the response to a request that is sent now.
     pub(super) fn begin(&self, now: Nanos) -> Patience {
         let first_byte = self.first_byte.map(|span| now + span);

@@ -175,6 +175,10 @@ impl Http2 {
         }
     }
 
+    pub(super) fn head_of(&self, call: usize) -> &[u8] {
+        self.session.head_of(call)
+    }
+
     pub(super) fn trailers(&self) -> &[u8] {
         self.session.trailers()
     }

@@ -6,7 +6,7 @@ use crate::call::{Call, End};
 use crate::connect;
 use crate::connection::{Conn, ConnState};
 use crate::guide::AnsweredCall;
-use crate::intake::Intake;
+use crate::intake::{GrpcBody, Intake};
 use crate::journal::{BackendFacts, SampleStart};
 use crate::proof;
 use crate::redirect::{self, Redirect, redirect_method};
@@ -14,7 +14,7 @@ use crate::setup::{Setup, endpoint_key};
 use crate::verify::BodyMismatch;
 use conduit::{Close, Io, Slot};
 use plan::{GrpcVariant, Masker, Plan};
-use protocol::grpc::{self, BodyForm};
+use protocol::grpc::{self, BodyForm, EarlyEnd};
 use protocol::http1::fields;
 use protocol::http1::response::{Asked, ResponseFacts};
 use sample::{BodyPrint, EarlyFacts, FailureClass, WrongBody};
@@ -31,13 +31,20 @@ impl Worker {
         self.looks || self.journal.keeps_responses()
     }
 
-    /// Collects a piece of a call's response, which arrived at `now`.
-    pub(super) fn gather(&mut self, slot: Slot, row: usize, came: &ResponsePiece<'_>, now: Nanos) {
+    /// Collects a piece of a call's response, which arrived at `now`. Returns whether the
+    /// response has reached a limit of its messages.
+    pub(super) fn gather(
+        &mut self,
+        slot: Slot,
+        row: usize,
+        came: &ResponsePiece<'_>,
+        now: Nanos,
+    ) -> bool {
         let ResponsePiece { piece, body, last } = *came;
         let conn = self.pool.conn_mut(slot);
         // fields alone, before the content or after it
         if piece.is_empty() && body.is_empty() && (!last || conn.has_intake(row)) {
-            return;
+            return false;
         }
         let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
         if self.journal.keeps_responses() {
@@ -64,7 +71,9 @@ impl Worker {
                 self.journal.answers_by_field(grpc, &intake.take_answers(), intended, now);
             }
         }
+        let reached = intake.reached_limit().is_some();
         conn.restore_intake(row, Some(intake));
+        reached
     }
 
     /// Keeps the head of a response over a protocol with streams, with the stream's id.
@@ -364,6 +373,11 @@ impl Worker {
         facts: &ResponseFacts,
         (decoded, wrong): (u64, Option<FailureClass>),
     ) -> (u64, Option<FailureClass>) {
+        // a response that is complete has its own status, however many messages are counted
+        let early = call.intake.as_ref().and_then(|intake| intake.early_end);
+        if let Some(early) = early.filter(|early| *early != EarlyEnd::Enough) {
+            return (decoded, wrong.or(self.judge_early_end(call, early)));
+        }
         let conn = self.pool.conn(slot);
         let end = call.intake.as_ref().map_or(&[][..], |intake| &intake.end);
         let status = match self.setup.plan.grpc.variant {
@@ -392,6 +406,69 @@ impl Worker {
             intake.status = Some(Box::new(status));
         }
         (decoded, wrong.or((!expected).then_some(FailureClass::GrpcStatus)))
+    }
+
+    /// Returns the failure of a gRPC call that the client ends at a limit: only a message above the
+    /// maximum length is one.
+    #[cold]
+    fn judge_early_end(&mut self, call: &mut Call, early: EarlyEnd) -> Option<FailureClass> {
+        let status = grpc::Status::of_early_end(early, self.setup.plan.grpc.response_limits());
+        self.journal.grpc_status(&status, call.intended);
+        if self.journal.logs_calls()
+            && let Some(intake) = &mut call.intake
+        {
+            intake.status = Some(Box::new(status));
+        }
+        (early != EarlyEnd::Enough).then_some(FailureClass::GrpcStatus)
+    }
+
+    /// Ends the calls whose incomplete responses have reached a limit of their messages, after all
+    /// input, which may have the ends of these responses. Returns whether the connection continues.
+    #[cold]
+    pub(super) fn end_early_calls<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) -> bool {
+        let generation = self.pool.conn(slot).generation();
+        while let Some((row, early)) = self.pool.conn(slot).reached_limit() {
+            let conn = self.pool.conn(slot);
+            let Some((call, speaker)) = conn.call(row).zip(conn.speaker()) else { break };
+            if let Some(facts) = backend_facts(&self.setup.plan, speaker.head_of(row), &[]) {
+                self.journal.backend(call.intended, facts);
+            }
+            let came = speaker.partial(row).unwrap_or_default();
+            let Some(call) = self.pool.conn_mut(slot).end_early(row, now) else { break };
+            self.end_early(io, (slot, call), (came, early), now);
+            if !self.pool.conn(slot).has_generation(generation) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Concludes a call that left its connection after a part of its response.
+    fn end_early<I: Io>(
+        &mut self,
+        io: &mut I,
+        (slot, mut call): (Slot, Call),
+        (came, early): (ResponseFacts, EarlyEnd),
+        now: Nanos,
+    ) {
+        let wrong = self.judge_early_end(&mut call, early);
+        if let Some(intake) = &mut call.intake {
+            self.count_kept(intake, false);
+        }
+        let left = self.pool.conn(slot).is_abandoned_by_peer();
+        let came = ResponseFacts { persistent: !left, ..came };
+        let end = self.judge(&call, &came, wrong);
+        if end.class.is_some() {
+            self.feedback.fail_session_unless_repeated(call.user);
+            self.sample_cut(&mut call, &came, &end, now);
+        }
+        self.pool.mark_dirty(slot);
+        let calls_max = self.pool.calls_max();
+        if self.pool.conn_mut(slot).is_over(!left, calls_max) {
+            self.close_after_response(io, slot, &mut call, now);
+        }
+        self.conclude(io, call, end, now);
+        self.offer(slot, now);
     }
 
     /// Compares a body with the body of its target. Only good responses are compared, so that an
@@ -700,7 +777,8 @@ fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     {
         let body = if good { setup.grpc_form(call.target) } else { BodyForm::Error };
         intake.marks.step = setup.stream_step(call.target);
-        intake.expect_events(form, (body, setup.answer_keys.as_ref()));
+        let (limits, answers) = (setup.plan.grpc.response_limits(), setup.answer_keys.as_ref());
+        intake.expect_events(form, GrpcBody { form: body, limits, answers });
     }
 }
 

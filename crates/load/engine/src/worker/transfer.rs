@@ -294,7 +294,7 @@ impl Worker {
         // an idle WebSocket has no working state until something arrives
         let mut rests = self.pool.wake(slot);
         let generation = self.pool.conn(slot).generation();
-        let mut at = 0;
+        let (mut at, mut early) = (0, false);
         while at < input.len() {
             let conn = self.pool.conn_mut(slot);
             let Processed { consumed, event } = match conn.process(&input[at..], now) {
@@ -318,12 +318,8 @@ impl Worker {
                         let passed = self.feedback.has_simultaneous_calls()
                             && self.pass_part(slot, call, body, now);
                         let body = if passed { &[] } else { body };
-                        self.gather(
-                            slot,
-                            call,
-                            &ResponsePiece { piece: &[], body, last: done },
-                            now,
-                        );
+                        let came = ResponsePiece { piece: &[], body, last: done };
+                        early |= self.gather(slot, call, &came, now);
                         if done {
                             self.keep_head(slot, call);
                         }
@@ -351,6 +347,9 @@ impl Worker {
             if !self.pool.conn(slot).has_generation(generation) {
                 return;
             }
+        }
+        if early && !self.end_early_calls(io, slot, now) {
+            return;
         }
         if rests {
             self.flush(io, slot, now);

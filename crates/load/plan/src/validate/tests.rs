@@ -401,3 +401,36 @@ fn every_kind_of_client_has_users() {
         "[--clients] --clients and --path contradict each other: each client already has its own path; drop one"
     );
 }
+
+#[test]
+fn limits_of_responses_need_streams_and_whole_calls() {
+    let error = |change: &dyn Fn(&mut Plan)| {
+        error_of(|plan| {
+            *plan = Plan::for_url("https://h/p.S/M".parse().unwrap());
+            plan.use_grpc();
+            plan.grpc.response_messages = Some(3);
+            change(plan);
+        })
+    };
+    assert_eq!(error(&|_| {}), "nothing");
+    assert_eq!(error(&|plan| plan.request.version = HttpVersion::Http3), "nothing");
+    let web = |plan: &mut Plan, version| {
+        plan.carry_grpc(GrpcVariant::Web);
+        plan.request.version = version;
+    };
+    assert_eq!(error(&|plan| web(plan, HttpVersion::Http2)), "nothing");
+    let http1 = error(&|plan| web(plan, HttpVersion::Http11));
+    assert!(http1.contains("--response-messages") && http1.contains("give --http 2"), "{http1}");
+    let long = error(&|plan| {
+        web(plan, HttpVersion::Auto);
+        plan.grpc.response_messages = None;
+        plan.grpc.response_message_max = Some(5);
+    });
+    assert!(long.contains("--response-message-max"), "{long}");
+    let slo = error(&|plan| {
+        plan.measure.slo.push(stats::Objective::parse("status-ok>99%").unwrap());
+    });
+    assert!(slo.contains("CANCELLED"), "{slo}");
+    let length = error(&|plan| plan.expect.length = Some(5));
+    assert!(length.contains("--expect-length"), "{length}");
+}

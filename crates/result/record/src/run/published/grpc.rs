@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct GrpcRecord {
-    /// Whole responses by status code, in the order of the codes.
+    /// Whole responses by status code, in the order of the codes. Calls that the client ended at a
+    /// limit of their messages have the status with which it ended them.
     pub statuses: Vec<GrpcStatusRecord>,
     /// Of these, responses without `grpc-status`, whose code follows from the HTTP status.
     pub without_status: u64,
