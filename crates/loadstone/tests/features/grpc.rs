@@ -446,6 +446,12 @@ fn ghz_calls_by_reflection_and_prints_statuses() {
     assert_eq!(whole(&repeated, "/statusCodeDistribution/Canceled"), 2);
     let canceled = "/errorDistribution/rpc error: code = Canceled desc = context canceled";
     assert_eq!(whole(&repeated, canceled), 2);
+    let counted = ["--stream-call-count", "3", "-d", endless];
+    let repeated = stream(&[&["loadstone.v1.Echo.Repeat"], &counted[..]].concat());
+    assert_eq!(whole(&repeated, canceled), 2);
+    let small = ["--max-recv-message-size", "3B", "-d", endless];
+    let repeated = stream(&[&["loadstone.v1.Echo.Repeat"], &small[..]].concat());
+    assert_eq!(whole(&repeated, "/statusCodeDistribution/ResourceExhausted"), 2);
     let value = ghz(&["-d", r#"{"txt": 1}"#]).expect(&[1]).stderr;
     assert!(value.starts_with("Error creating message from data."), "{value}");
 }

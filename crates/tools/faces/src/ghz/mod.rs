@@ -84,7 +84,6 @@ fn prepare(args: &[String], extras: Extras, files: &dyn Files) -> Result<Prepare
             files.describe(&asked)
         })?;
         let streams = (method.is_client_streaming(), method.is_server_streaming());
-        refuse_streams(&options, streams.1)?;
         let logged = (!options.debug.is_empty()).then(|| method.clone());
         let content = messages::content(&given, method, &options, date)?;
         let debug = logged.map(|method| DebugLog::new(method, &content));
@@ -133,18 +132,6 @@ fn check(options: &Options, files: &dyn Files) -> Result<GivenData, String> {
         return Err("--total 0 has no end; give --total or --duration".to_owned());
     }
     Ok(given)
-}
-
-/// Refuses a limit on the messages of a server's stream.
-fn refuse_streams(options: &Options, server: bool) -> Result<(), String> {
-    let refused = |flag: &str, why: &str| Err(format!("{flag} is not supported here: {why}"));
-    if server && options.stream_call_count > 0 {
-        return refused("--stream-call-count", "the server's stream is read to its end");
-    }
-    if server && options.max_recv.is_some() {
-        return refused("--max-recv-message-size", "messages of a stream have no limit");
-    }
-    Ok(())
 }
 
 /// Run in progress.

@@ -41,7 +41,7 @@ pub(super) fn command(
     let mut parts =
         vec!["loadstone run".to_owned(), shell_quoted(&format!("{scheme}://{host}{path}"))];
     let mut add = |name: &str, value: &str| parts.push(format!("{name} {}", shell_quoted(value)));
-    message(options, given, &mut add);
+    message(options, given, plan, &mut add);
     if options.rps > 0 {
         add("--rate", &format!("{}/s", options.rps));
         add("--connections-max", &options.connections.to_string());
@@ -79,8 +79,8 @@ pub(super) fn command(
     Ending::text(untranslated + &parts.join(" ") + "\n")
 }
 
-/// Adds the options for the message, its description, and the authority.
-fn message(options: &Options, given: &GivenData, add: &mut dyn FnMut(&str, &str)) {
+/// Adds the options for the messages, their description, and the authority.
+fn message(options: &Options, given: &GivenData, plan: &Plan, add: &mut dyn FnMut(&str, &str)) {
     let shown = given.shown();
     if !shown.is_null() {
         add("--message", &super::go::json(&shown));
@@ -92,6 +92,9 @@ fn message(options: &Options, given: &GivenData, add: &mut dyn FnMut(&str, &str)
     }
     if !options.proto.is_empty() && !options.import_paths.is_empty() {
         add("--proto-path", &super::messages::import_paths(options).join(","));
+    }
+    if let Some(most) = plan.grpc.response_message_max {
+        add("--response-message-max", &most.to_string());
     }
     if !options.authority.is_empty() {
         add("-H", &format!("host: {}", options.authority));
@@ -112,7 +115,6 @@ fn untranslated(options: &Options) -> String {
         !options.output.is_empty() || options.format != "summary",
         "--output and --format; --json FILE writes a report",
     );
-    note(options.max_recv.is_some(), "--max-recv-message-size; a response has no limit");
     note(!options.debug.is_empty(), "--debug; --log FILE lists all calls");
     note(options.count_errors, "--count-errors; times of failed calls are reported separately");
     note(!options.tags.is_empty() || !options.name.is_empty(), "--name and --tags");

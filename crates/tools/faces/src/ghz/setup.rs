@@ -112,7 +112,17 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
     Ok(tls)
 }
 
-/// Sets the pace and the end of streams (client, server). Returns whether the end of a call by the
+/// Maximum length of a message that grpc-go receives by default, which applies if only the other
+/// limit is given.
+const RECEIVED_MAX: u64 = 4 << 20;
+
+/// Returns the maximum length of a message of a response; `None` without a limit.
+fn received_max(options: &Options) -> Option<u32> {
+    let most = options.max_recv.or(options.max_send.map(|_| RECEIVED_MAX))?;
+    Some(u32::try_from(most).unwrap_or(u32::MAX))
+}
+
+/// Sets the pace, the limits and the end of streams (client, server). Returns whether the end of a call by the
 /// plan's time limit is the end of a server's stream by `--stream-call-duration`.
 pub(super) fn set_streams(
     options: &Options,
@@ -122,6 +132,11 @@ pub(super) fn set_streams(
     if client && !options.stream_interval.is_zero() {
         plan.grpc.message_rate = Some(Rate(1e9 / options.stream_interval.0 as f64));
     }
+    if server && !client && options.stream_call_count > 0 {
+        let count = u32::try_from(options.stream_call_count).unwrap_or(u32::MAX);
+        plan.grpc.response_messages = Some(count);
+    }
+    plan.grpc.response_message_max = received_max(options);
     let duration = options.stream_call_duration;
     let cut = server && !client && !duration.is_zero() && duration < plan.timeouts.call;
     if cut {

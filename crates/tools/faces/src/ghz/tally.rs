@@ -71,6 +71,10 @@ fn status_and_error(call: &CallRecord, options: &Options) -> (String, String) {
     let of = failure;
     let status = call.note.as_ref().and_then(|note| note.0.downcast_ref::<Status>());
     if let Some(status) = status {
+        if call.outcome == Outcome::Succeeded {
+            // the face expects OK alone: the client has ended the call
+            return of("Canceled", "context canceled");
+        }
         return match (status.code, status.number) {
             (Code::Unknown, number) if number > 16 => {
                 of(&format!("Code({number})"), &status.message)
@@ -80,10 +84,7 @@ fn status_and_error(call: &CallRecord, options: &Options) -> (String, String) {
     }
     let class = call.sample.class;
     match (call.outcome, class) {
-        (Outcome::Succeeded, _) => match too_long(call, options) {
-            None => ("OK".to_owned(), String::new()),
-            Some(text) => of("ResourceExhausted", &text),
-        },
+        (Outcome::Succeeded, _) => ("OK".to_owned(), String::new()),
         (Outcome::TimedOut, Some(FailureClass::ConnectTimeout)) => of(
             "Unavailable",
             "connection error: desc = \"transport: Error while dialing: i/o timeout\"",
@@ -118,13 +119,6 @@ fn code_of(class: FailureClass) -> Code {
         FailureClass::WorkloadEnd => Code::Unknown,
         _ => Code::Unavailable,
     }
-}
-
-/// Returns the error for a response message that is longer than the client accepts.
-fn too_long(call: &CallRecord, options: &Options) -> Option<String> {
-    let length = call.sample.body_bytes.saturating_sub(5);
-    let most = options.max_recv.filter(|most| length > *most)?;
-    Some(format!("grpc: received message larger than max ({length} vs. {most})"))
 }
 
 impl Tally {

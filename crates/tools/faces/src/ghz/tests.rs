@@ -5,7 +5,7 @@
 use super::*;
 use crate::SystemError;
 use grpc::Schema;
-use protocol::grpc::{Code, Status};
+use protocol::grpc::{Code, EarlyEnd, MessageLimits, Status};
 use sample::{FailureClass, Note, Sample};
 use std::sync::Arc;
 use workload::MadeRequest;
@@ -69,6 +69,19 @@ fn wanted(face: &Ghz, index: u64) -> (u32, String) {
     (number as u32, text.to_owned())
 }
 
+/// Returns the end of calls that the client ends: their messages have 24 bytes, and a server's stream
+/// has more than any count in the recorded lines.
+fn early_end(face: &Ghz) -> Option<(EarlyEnd, MessageLimits)> {
+    let options = &face.options;
+    let count = u32::try_from(options.stream_call_count).ok().filter(|count| *count > 0);
+    let limits = MessageLimits { count, length: options.max_recv };
+    if options.max_recv.is_some_and(|most| most < 24) {
+        return Some((EarlyEnd::TooLong { length: 24 }, limits));
+    }
+    let ends = options.call.ends_with("Repeat") && count.is_some();
+    ends.then_some((EarlyEnd::Enough, limits))
+}
+
 /// Returns call `index` of a run, as the engine logs it.
 fn call(face: &Ghz, index: u64) -> CallRecord {
     let (number, message) = wanted(face, index);
@@ -83,10 +96,12 @@ fn call(face: &Ghz, index: u64) -> CallRecord {
         return CallRecord { sample, outcome: Outcome::TimedOut, response: Vec::new(), note: None };
     }
     let status = Status { code: Code::from_number(number), number, message, sent: true };
-    let failed = number != 0;
+    let early = early_end(face);
+    let failed = number != 0 || early.is_some_and(|(end, _)| end != EarlyEnd::Enough);
+    let status = early.map_or(status, |(end, limits)| Status::of_early_end(end, limits));
     sample.class = failed.then_some(FailureClass::GrpcStatus);
     let outcome = if failed { Outcome::Failed } else { Outcome::Succeeded };
-    let note = failed.then(|| Note(Arc::new(status)));
+    let note = (failed || early.is_some()).then(|| Note(Arc::new(status)));
     CallRecord { sample, outcome, response: Vec::new(), note }
 }
 
@@ -463,8 +478,6 @@ fn unsupported_input_is_refused_by_name() {
         let ending = prepared(&line).map(drop).unwrap_err();
         assert!(ending.err.contains(part) && ending.code == 1, "{line}: {}", ending.err);
     }
-    let stream = "HOST --insecure --call loadstone.v1.Echo/Repeat -d {} --stream-call-count 1";
-    assert!(prepared(stream).map(drop).unwrap_err().err.contains("--stream-call-count"));
 }
 
 #[test]
@@ -491,6 +504,18 @@ fn streams_have_a_pace_and_an_end() {
     // back to back, all are sent before the time is over
     let at_once = stream("Collect", &format!("{list} --stream-call-duration 120ms"));
     assert_eq!((messages(&at_once), at_once.plan.grpc.message_rate), (4, None));
+    let limits = |found: &Prepared| {
+        let grpc = &found.plan.grpc;
+        (grpc.response_messages, grpc.response_message_max)
+    };
+    assert_eq!(limits(&stream("Repeat", "-d {} --stream-call-count 3")), (Some(3), None));
+    // the count is that of the messages sent, and the server's stream is read to its end
+    let both = stream("Chat", &format!("{list} --stream-call-count 3"));
+    assert_eq!((messages(&both), limits(&both)), (3, (None, None)));
+    let long = stream("Say", "-d {} --stream-call-count 3 --max-recv-message-size 2mb");
+    assert_eq!(limits(&long), (None, Some(2_000_000)));
+    let sent = stream("Repeat", "-d {} --max-send-message-size 9mb");
+    assert_eq!(limits(&sent), (None, Some(4 << 20)), "the default of grpc-go");
     let cut = stream("Repeat", "-d {} --stream-call-duration 120ms");
     assert_eq!((cut.plan.timeouts.call, cut.face.tally.cut), (Nanos::from_millis(120), true));
     let deadline = stream("Repeat", "-d {} --stream-call-duration 2s -t 1s");
