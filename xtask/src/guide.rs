@@ -36,7 +36,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// Pages with their own folder of plans.
-    pub(crate) fn of_folder(
+    pub(crate) fn for_folder(
         folder: PathBuf,
         pages: Vec<PathBuf>,
         binary: Option<PathBuf>,

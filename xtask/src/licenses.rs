@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_and_bans() {
+    fn wrong_sources_and_banned_crates_are_reported() {
         let there = "registry+https://example.org/index";
         assert_eq!(found("left", Some("MIT"), there), ["left 1.0.0: banned (because)"]);
         let git = "git+https://example.org/a.git";

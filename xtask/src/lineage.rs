@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         figure(root, page)?;
     }
     let binary = options.binary.clone();
-    guide::run(root, &guide::Options::of_folder(folder, pages, binary))
+    guide::run(root, &guide::Options::for_folder(folder, pages, binary))
 }
 
 /// Precedes a block generated in virtual time by the named example of `sim`.

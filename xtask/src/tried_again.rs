@@ -27,7 +27,6 @@ impl Ended {
     }
 
     /// Records the end of a test command.
-    /// Records the end of a test command.
     /// `printed` is the output of `command`, a `cargo test` without arguments for the tests.
     pub(crate) fn new(command: &Command, result: anyhow::Result<()>, printed: &str) -> Ended {
         let names = failed_in(printed);
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_passes_alone_is_named() {
+    fn a_test_that_passes_alone_is_reported() {
         let failed = "test a::b ... ok\ntest a::c ... FAILED\n\nfailures:\n    a::c\n";
         let script = r#"[ "$*" = "--exact a::c" ] && echo 'test a::c ... ok'"#;
         assert_eq!(repeat(vec![ran(script, failed)]).unwrap(), ["a::c"]);

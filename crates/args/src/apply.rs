@@ -2,7 +2,7 @@
 //! contradiction is an error that names both sides.
 
 use super::options::GivenOptions;
-use super::recorded::of_curl;
+use super::recorded::plan_from_curl;
 use super::run::*;
 use super::{Outputs, UsageError, parse};
 use plan::options::Setting;
@@ -185,7 +185,7 @@ impl Base {
             (Some(url), _) => {
                 let grpc = plan::http_url(url);
                 let (location, zone) = plan::parse_zoned_url(grpc.as_deref().unwrap_or(url))?;
-                let mut base = Base::of_url(location, given)?;
+                let mut base = Base::from_url(location, given)?;
                 if grpc.is_some() {
                     base.plan.use_grpc();
                     if let Some(rest) = base.name.strip_prefix("http") {
@@ -202,13 +202,13 @@ impl Base {
                 tables: toml::Table::new(),
             },
             (None, None) if curl.is_some() => {
-                let plan = of_curl(curl.unwrap_or_default(), files)?;
+                let plan = plan_from_curl(curl.unwrap_or_default(), files)?;
                 let name = plan.targets.first().map(|target| target.url.to_string());
                 let name = name.unwrap_or_default();
                 Base { plan, name, from_file: false, tables: toml::Table::new() }
             }
             (None, None) if program.is_some_and(|it| it.outline.is_some()) => {
-                Base::of_script(program, given)?
+                Base::from_script(program, given)?
             }
             (None, None) => {
                 return Err(UsageError::new(
@@ -235,7 +235,7 @@ impl Base {
     }
 
     /// Returns the server of the script's first request.
-    fn of_script(program: Option<&ReadScript>, given: &GivenOptions) -> Result<Base, UsageError> {
+    fn from_script(program: Option<&ReadScript>, given: &GivenOptions) -> Result<Base, UsageError> {
         let name = program.map_or("", |it| it.script.name.as_str());
         let found = program.and_then(|it| it.outline.as_ref()).and_then(|it| it.base.as_ref());
         let Some(url) = found else {
@@ -245,11 +245,11 @@ impl Base {
             )));
         };
         let place = url.origin().ascii_serialization();
-        let base = Base::of_url(plan::parse_url(&place)?, given)?;
+        let base = Base::from_url(plan::parse_url(&place)?, given)?;
         Ok(Base { name: name.to_owned(), ..base })
     }
 
-    fn of_url(location: Location, given: &GivenOptions) -> Result<Base, UsageError> {
+    fn from_url(location: Location, given: &GivenOptions) -> Result<Base, UsageError> {
         let Location { url, auth } = location;
         if let Some(option) = given.first_of(&["user", "bearer", "digest"])
             && auth.is_some()

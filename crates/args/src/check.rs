@@ -69,7 +69,7 @@ impl SharedRows for CheckVersion {
     const ROWS: &'static [SharedRow] = &[SharedRow {
         name: "http",
         help: Some(
-            "Version of HTTP of the steps that name none: 1.0, 1.1, 2, 3 or auto [default: the plan's, or auto]",
+            "HTTP version of steps without a version: 1.0, 1.1, 2, 3 or auto [default: the plan's, or auto]",
         ),
         more: "auto is the server's choice of 2 or 1.1 (ALPN) over TLS, and 1.1 without TLS. 2 is negotiated by ALPN over TLS, and used by prior knowledge without TLS; 3 runs \
             over QUIC. A server without that version is an error; there is no fallback.",

@@ -532,7 +532,7 @@ pub fn differing_plans(differ: &[String], force: bool) -> Result<Vec<String>, Us
     match force {
         true => Ok(vec![format!("The plans differ: {list}.")]),
         false => Err(UsageError::new(format!(
-            "the two did not get the same load, so a difference could come from the load: {list}; \
+            "the two did not get the same load, so a difference could be due to the load: {list}; \
              --force compares them nevertheless"
         ))),
     }

@@ -148,7 +148,7 @@ pub struct FleetManagerArgs {
     /// The NATS server's program
     #[arg(long, value_name = "FILE", default_value = "nats-server", conflicts_with = "nats")]
     nats_server: PathBuf,
-    /// Take over a run whose manager died; give the same arguments that it was given
+    /// Take over a run whose manager died; give the same arguments as that manager
     #[arg(long, requires = "nats")]
     pub attach: bool,
     /// Also wait for a `fleet watch` on the target's machine

@@ -16,7 +16,7 @@ pub fn hint(error: &clap::Error, argv: &[OsString]) -> Option<String> {
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let (command, words) = words.split_first()?;
     let words = words.split(|word| word == "--").next().unwrap_or_default();
-    misspelt(command, error)
+    suggest_command(command, error)
         .or_else(|| one_hyphen(command, words))
         .or_else(|| unknown(command, error))
         .or_else(|| own_letter(command, error, words))
@@ -25,7 +25,7 @@ pub fn hint(error: &clap::Error, argv: &[OsString]) -> Option<String> {
 }
 
 /// Returns a hint for an unknown command: commands with a similar spelling.
-fn misspelt(typed: &str, error: &clap::Error) -> Option<String> {
+fn suggest_command(typed: &str, error: &clap::Error) -> Option<String> {
     let word = error.get(ContextKind::InvalidSubcommand);
     let is_first = matches!(word, Some(ContextValue::String(word)) if word == typed);
     if error.kind() != ErrorKind::InvalidSubcommand || !is_first {

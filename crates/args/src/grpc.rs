@@ -105,7 +105,7 @@ impl GivenOptions {
 ///
 /// # Errors
 /// Fails for a command that makes no call, files that cannot be read or compiled.
-pub fn of_grpcurl(text: &str, files: &dyn FileSource) -> Result<Plan, String> {
+pub fn plan_from_grpcurl(text: &str, files: &dyn FileSource) -> Result<Plan, String> {
     let command = workload::recorded::parse_grpcurl(text).map_err(|error| error.0)?;
     let scheme = if command.plaintext { "http" } else { "https" };
     let place = if command.unix { "localhost" } else { &command.address };

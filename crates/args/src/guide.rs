@@ -143,7 +143,7 @@ fn fault(argv: Vec<OsString>) -> Option<String> {
 }
 
 #[test]
-fn every_command_of_the_guide_is_taken() {
+fn every_command_of_the_guide_is_accepted() {
     let mut faults = Vec::new();
     let mut count = 0;
     for (name, page) in pages() {
@@ -177,7 +177,7 @@ fn options(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn every_option_of_the_guide_is_there() {
+fn every_option_of_the_guide_exists() {
     let cli = Cli::command();
     let mut known: BTreeSet<String> = OTHERS.iter().map(|&name| name.to_owned()).collect();
     longs(&cli, &mut known);
@@ -214,7 +214,7 @@ fn every_page_starts_the_server_that_it_calls() {
 }
 
 #[test]
-fn a_line_is_parted_as_a_shell_parts_it() {
+fn a_line_is_split_like_in_a_shell() {
     let parted =
         commands("a 'b c' \"$URL\" | x; for f in d/*; do loadstone y ${f%/*} >z # not this");
     let words: Vec<String> = parted.iter().map(|words| words.join(",")).collect();

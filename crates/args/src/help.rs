@@ -117,7 +117,7 @@ const TOPICS: [Topic; 15] = [
     topic("websocket", "WebSocket", |_, page, _| page == "websocket"),
     topic("paths", "Emulated paths", |_, page, _| page == "paths"),
     topic("net", "Addresses, proxies, sockets and TCP", |_, _, name| NET.contains(&name)),
-    topic("measuring", "What is measured, and with what of this machine", |part, _, _| {
+    topic("measuring", "Measurement, and the resources of this machine", |part, _, _| {
         part == "Measuring" || part == "This machine"
     }),
     topic("output", "Results", |part, _, _| part == "Output"),

@@ -1,6 +1,6 @@
 //! The options of `init`.
 
-use super::recorded::of_curl;
+use super::recorded::plan_from_curl;
 use super::{Disk, Sink, UsageError, parse};
 use clap::Args;
 use plan::Plan;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// Extensions of files that only `workload import` reads.
 const IMPORTED: [&str; 6] = ["har", "json", "yaml", "yml", "jmx", "http"];
 
-/// Write a plan for a URL, with comments, that runs as it is
+/// Write a plan for a URL, with comments, that runs unchanged
 ///
 /// Takes a URL, or a curl command in quotes as a browser's developer tools copy it. The plan has an
 /// objective on the p99 and one on failures, and names the settings that are changed most. Also
@@ -52,7 +52,7 @@ impl InitArgs {
     pub fn plan(&self) -> Result<Plan, UsageError> {
         let start = self.start.trim();
         if start.split_whitespace().next() == Some("curl") {
-            return of_curl(start, &Disk);
+            return plan_from_curl(start, &Disk);
         }
         let (location, zone) = plan::parse_zoned_url(start)?;
         let mut plan = Plan::for_url(location.url);

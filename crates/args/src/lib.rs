@@ -55,7 +55,7 @@ pub use fleet::{
 };
 pub use foreign::{hint, value_hint};
 pub use gate::{Design, GateTask};
-pub use grpc::of_grpcurl;
+pub use grpc::plan_from_grpcurl;
 pub use help::{FIRST_STEPS, command_for, topic_page};
 pub use init::InitArgs;
 pub use netpath::{NetpathArgs, NetpathCommand};

@@ -10,7 +10,7 @@ use wan::{PathSpec, SpecFault, Trace, TraceSource};
 
 /// Put any program behind an emulated Internet path
 ///
-/// The program runs in a network namespace whose only way out is the emulated path. At its far end
+/// The program runs in a network namespace whose only exit is the emulated path. At its far end
 /// are the servers of this host, including those that listen on 127.0.0.1 only, or the server that
 /// --server starts. The outside world cannot be reached. The exit code is that of the program.
 #[derive(Args, Clone, Debug)]
@@ -126,7 +126,7 @@ impl TraceSource for Traces {
         if let Some(trace) = known.get(file) {
             return Ok(trace.clone());
         }
-        let trace = Trace::of_file(file, &Disk.read(file)?)?;
+        let trace = Trace::parse_file(file, &Disk.read(file)?)?;
         known.insert(file.to_owned(), trace.clone());
         Ok(trace)
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use url::Url;
 
-/// Record the requests of a browser or a client, and make a plan of them
+/// Record the requests of a browser or a client, and make a plan from them
 ///
 /// In front of one server (--upstream) it is a reverse proxy, over http:// and https://. Without
 /// --upstream it is the HTTP proxy of a browser and also records https:// sites, if the browser

@@ -8,9 +8,9 @@ use workload::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
 ///
 /// # Errors
 /// Fails for a command that cannot be converted.
-pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
+pub(super) fn plan_from_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
     if workload::recorded::is_grpcurl(text) {
-        return super::grpc::of_grpcurl(text, files)
+        return super::grpc::plan_from_grpcurl(text, files)
             .map_err(|why| UsageError::new(format!("--curl: {why}")));
     }
     let curl = workload::recorded::parse_curl(text, &|path| files.read(path))

@@ -193,7 +193,7 @@ impl ShowArgs {
     pub fn check(&self) -> Result<(), UsageError> {
         match (&self.json, &self.csv) {
             (Some(Sink::Stdout), Some(Sink::Stdout)) => Err(UsageError::new(
-                "--json - and --csv - both need standard output for themselves; give one a file",
+                "--json - and --csv - both need standard output; give one of them a file",
             )),
             (json, csv) => super::outputs::check_distinct_files(&[
                 ("--json", json.as_ref().and_then(Sink::file)),

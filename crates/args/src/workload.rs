@@ -362,7 +362,7 @@ pub struct ImportArgs {
     /// Log: a client that is silent for longer than this begins a new visit [default: 30m]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     pause: Option<Nanos>,
-    /// HAR: hosts to send to besides the server of the first request
+    /// HAR: hosts to send to besides the server of the first page
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub hosts: Vec<String>,
     /// HAR: keep cookies and Authorization as they were recorded

@@ -67,7 +67,7 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
     let har = to_har(exchanges, env!("CARGO_PKG_VERSION"));
     files::write_whole(&args.har, &har).map_err(|error| Failure::not_written(&error))?;
     let imported = import::import_visit(&har).map_err(|error| {
-        Failure::usage(format!("{}: no plan can be made of it: {}", args.har.display(), error.0))
+        Failure::usage(format!("{}: cannot make a plan from it: {}", args.har.display(), error.0))
     })?;
     files::write_to(&args.output, &imported.toml).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {

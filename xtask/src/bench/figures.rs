@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn known_ranks() {
+    fn the_interval_has_the_ranks_of_the_sign_test() {
         // ranks from tables of the sign test at 95 %
         for (count, k) in [(6, 1), (8, 1), (9, 2), (11, 2), (12, 3), (15, 4), (20, 6), (30, 10)] {
             let values: Vec<f64> = (1..=count).map(f64::from).collect();

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_is_named() {
+    fn a_broken_line_is_reported() {
         let error = Raw::parse("keepalive\t1\tbare\tcpu_us\t4.5\nnonsense\n").unwrap_err();
         assert!(error.to_string().contains("line 2"), "{error}");
         assert!(Raw::parse("a\t1\tb\tc\tNaN\n").is_err());

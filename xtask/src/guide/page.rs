@@ -282,7 +282,7 @@ Last.
     }
 
     #[test]
-    fn an_invalid_mark_is_named() {
+    fn an_invalid_mark_is_reported() {
         for wrong in [
             "<!-- outptu: x -->",
             "<!-- start x: y -->",

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_is_no_circle() {
+    fn a_one_way_dependency_is_not_a_circle() {
         let files = [
             ("crates/report/src/ramp.rs", "use crate::{page::Plots, words::{self, span}};"),
             ("crates/report/src/ramp/text.rs", "use super::answer; fn f() { crate::html(); }"),

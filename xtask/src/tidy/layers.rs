@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_permission_upwards_is_found_unless_it_is_owed() {
+    fn an_upward_permission_is_reported_unless_it_is_listed() {
         let places = [only("low", 2, &["high"]), only("high", 5, &["low"]), up_to("all", 3, 4)];
         let found = broken_permissions(&places, &[]);
         assert_eq!(

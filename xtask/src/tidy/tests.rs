@@ -429,7 +429,7 @@ fn the_changelog_knows_the_version() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn link_targets_exist() {
     let page = |text: &'static str| [("docs/guide/a.md", text)];
     finds(&page("[x](b.md)\n"), "docs/guide/a.md:1: link to b.md: there is no such file");
     finds(
@@ -446,7 +446,7 @@ fn links_lead_somewhere() {
 }
 
 #[test]
-fn a_file_that_does_not_parse_is_named() {
+fn a_file_that_does_not_parse_is_reported() {
     finds(&[(PURE, "fn f() {}\nfn (\n")], "cannot be parsed");
 }
 

@@ -150,7 +150,11 @@ const REQUEST: &[Foreign] = &[
         "oha, vegeta and h2load",
         "--urls FILE",
     ),
-    row(&["--har"], "autocannon", "loadstone workload import FILE.har, which makes a plan of it"),
+    row(
+        &["--har"],
+        "autocannon",
+        "loadstone workload import FILE.har, which converts it into a plan",
+    ),
     row(
         &["--locustfile", "-f"],
         "Locust (a script), and of bombardier (a body)",

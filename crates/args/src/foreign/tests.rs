@@ -125,7 +125,7 @@ fn no_option_of_ours_is_called_foreign() {
 }
 
 #[test]
-fn a_misspelled_command_is_named() {
+fn a_misspelled_command_is_reported() {
     let hint_text = |word: &str| hint_of(&[word, "http://h/"]).unwrap();
     assert_eq!(hint_text("rnu"), "\"rnu\" is not a command; did you mean run?");
     assert_eq!(hint_text("tortrue"), "\"tortrue\" is not a command; did you mean torture?");

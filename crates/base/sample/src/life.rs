@@ -54,7 +54,7 @@ const FAULTS: [u8; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 impl Ending {
     /// Decodes a wait status in the encoding of the kernel (wait(2)).
-    pub fn of_status(status: i32) -> Ending {
+    pub fn from_status(status: i32) -> Ending {
         let signal = (status & 0x7f) as u8;
         match signal {
             0 => Ending::Exit((status >> 8 & 0xff) as u8),
@@ -167,9 +167,9 @@ mod tests {
             (9, "signal 9 (SIGKILL)", false),
             (40, "signal 40", false),
         ] {
-            let ending = Ending::of_status(status);
+            let ending = Ending::from_status(status);
             assert_eq!((ending.to_string().as_str(), ending.is_fault()), (reported, fault));
         }
-        assert!(Ending::of_status(0).is_orderly() && !Ending::Unseen.is_orderly());
+        assert!(Ending::from_status(0).is_orderly() && !Ending::Unseen.is_orderly());
     }
 }

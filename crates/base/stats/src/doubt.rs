@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn lateness_is_in_doubt_where_it_is_and_nowhere_else() {
+    fn doubt_is_limited_to_the_late_calls() {
         let doubt = Doubt::new(&snapshot(5, 30)).unwrap();
         assert_eq!(doubt.at(0.5), Nanos::ZERO);
         assert!(!doubt.shows(0.5) && doubt.shows(0.99));

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_bounded() {
+    fn the_number_of_kinds_is_bounded() {
         let mut all = FailedResponses::default();
         for status in 400..450 {
             let mut one = FailedResponses::default();

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_found_where_it_is() {
+    fn a_step_is_found_at_its_place() {
         let (mut held, mut placed) = (0, 0);
         for seed in 0..100 {
             let values = history(&[(20, 0.0), (8, 0.05)], seed);

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_a_wrong_count() {
+    fn the_deviation_reveals_a_wrong_count() {
         let wrong = Little { concurrency: 8.0, product: 10.0 };
         assert!((wrong.deviation() - 0.2).abs() < 1e-12);
         assert!(Little { concurrency: 0.0, product: 0.0 }.deviation() < 1e-12);

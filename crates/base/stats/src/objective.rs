@@ -123,7 +123,7 @@ impl Objective {
             Ok((metric, metric.bound(value).map_err(|why| bad(&why))?))
         };
         let read_number = |name: &str, value: &str| {
-            let metric = Metric::of_number(name).ok_or_else(|| {
+            let metric = Metric::for_number(name).ok_or_else(|| {
                 bad(&format!("a metric of the plan has p50, p99, max and mean, not {name}"))
             })?;
             Ok((metric, metric.bound(value).map_err(|why| bad(&why))?))
@@ -161,7 +161,7 @@ impl Objective {
     pub fn figures(&self, snapshot: &Snapshot, window: Nanos) -> Figures {
         match &self.of {
             None => Figures::new(snapshot, window),
-            Some(subject) => Figures::of_part(snapshot, window, &subject.rows),
+            Some(subject) => Figures::for_part(snapshot, window, &subject.rows),
         }
     }
 
@@ -336,7 +336,7 @@ impl Metric {
     }
 
     /// Returns the metric of a number that the plan takes from responses.
-    fn of_number(name: &str) -> Option<Metric> {
+    fn for_number(name: &str) -> Option<Metric> {
         if name == "mean" { Some(Metric::NumberMean) } else { quantile(name).map(Metric::Number) }
     }
 
@@ -446,7 +446,7 @@ impl Figures {
     }
 
     /// Returns the figures of a part: its ended calls, or its ended transactions.
-    fn of_part(snapshot: &Snapshot, window: Nanos, rows: &SubjectRows) -> Figures {
+    fn for_part(snapshot: &Snapshot, window: Nanos, rows: &SubjectRows) -> Figures {
         let mut counts = Counts::default();
         let mut response = Hist::new();
         match rows {
@@ -467,12 +467,12 @@ impl Figures {
             }
             SubjectRows::Scenario(row) => {
                 if let Some(row) = snapshot.scenarios.get(*row as usize) {
-                    return Figures::of_scenario(row, window);
+                    return Figures::for_scenario(row, window);
                 }
             }
             SubjectRows::Number(row) => {
                 let numbers = snapshot.journeys.metrics.get(*row as usize).cloned();
-                let none = Figures::of_calls(counts, response, window, (0, 0));
+                let none = Figures::for_calls(counts, response, window, (0, 0));
                 return Figures { numbers: numbers.unwrap_or_default(), ..none };
             }
             SubjectRows::Transaction(row) => {
@@ -485,17 +485,17 @@ impl Figures {
         }
         counts.due = counts.done();
         let (in_window, good_in_window) = (counts.due, counts.succeeded);
-        Figures::of_calls(counts, response, window, (in_window, good_in_window))
+        Figures::for_calls(counts, response, window, (in_window, good_in_window))
     }
 
     /// Returns the figures of a scenario, counted like those of the run except for its connections.
-    fn of_scenario(row: &ScenarioTally, window: Nanos) -> Figures {
+    fn for_scenario(row: &ScenarioTally, window: Nanos) -> Figures {
         let done = (row.in_window, row.good_in_window);
-        Figures::of_calls(row.counts, row.response.clone(), window, done)
+        Figures::for_calls(row.counts, row.response.clone(), window, done)
     }
 
     /// Returns the figures of calls. `done`: calls inside the window, and successful ones.
-    fn of_calls(counts: Counts, response: Hist, window: Nanos, done: (u64, u64)) -> Figures {
+    fn for_calls(counts: Counts, response: Hist, window: Nanos, done: (u64, u64)) -> Figures {
         Figures {
             counts,
             response,

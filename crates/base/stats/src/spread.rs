@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn no_count_overflows_and_no_foreign_class_is_taken() {
+    fn counts_saturate_and_unknown_classes_are_ignored() {
         let spread = Spread::from_counts([(3, u64::MAX), (3, 1), (SPREAD_CLASSES, 9)]);
         assert_eq!(spread.iter().collect::<Vec<_>>(), [(3, u64::from(u32::MAX))]);
     }

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_without_a_find_needs_as_many_trials_as_a_quantile() {
+    fn a_bound_on_a_share_needs_as_many_trials_as_a_quantile() {
         for (share, needed) in [(0.05, 72), (0.01, 368), (0.001, 3_688)] {
             assert_eq!(needed, crate::samples_needed(1.0 - share));
             assert!(Trials::new(0, needed, 1.0).is_below(share, Looks::Once), "{share}");

@@ -100,7 +100,7 @@ mod tests {
     proptest! {
         /// n·T is the total time of the connections and the calls, however they are grouped.
         #[test]
-        fn n_times_t_is_the_whole(groups in prop::collection::vec((0u64..500, 1u64..9, 0u64..99), 1..20)) {
+        fn n_times_t_is_the_total_time(groups in prop::collection::vec((0u64..500, 1u64..9, 0u64..99), 1..20)) {
             let setup = groups.iter().map(|group| group.0).sum();
             let calls = groups.iter().map(|group| group.1).sum();
             let exchange = groups.iter().map(|group| group.1 * group.2).sum();

@@ -283,7 +283,7 @@ fn fields_beyond_the_bound_reset_the_stream_alone() {
 }
 
 #[test]
-fn interim_responses_and_trailers_are_counted_apart() {
+fn interim_responses_and_trailers_are_counted_separately() {
     let (mut session, mut server) = asked(1);
     server.interim(1, "103");
     server.respond_with_trailers(1, b"body", &[("server-timing", "db;dur=1")]);
@@ -308,7 +308,7 @@ fn times_in_an_interim_response_are_not_the_response_s() {
 }
 
 #[test]
-fn a_server_of_http1_is_named() {
+fn a_server_of_http1_is_reported() {
     let mut session = Session::new(&SessionSettings::default());
     send_request(&mut session, &get(), None);
     let why = session.feed(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();

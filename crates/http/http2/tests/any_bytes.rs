@@ -21,12 +21,12 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes(data in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_are_handled(data in proptest::collection::vec(any::<u8>(), 0..400)) {
         checks::server_bytes(&data);
     }
 
     #[test]
-    fn any_frames(frames in proptest::collection::vec(frame(), 0..20), cut in 1u8..50) {
+    fn arbitrary_frames_are_handled(frames in proptest::collection::vec(frame(), 0..20), cut in 1u8..50) {
         // an empty SETTINGS frame first, or nothing that follows is looked at
         let settings = vec![cut, 0, 0, 0, 4, 0, 0, 0, 0, 0];
         checks::server_bytes(&[vec![settings], frames].concat().concat());

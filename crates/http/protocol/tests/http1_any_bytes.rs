@@ -113,19 +113,19 @@ fn with_choices(choice: u8, cuts: u8, input: &[u8]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn random_bytes(data in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn random_bytes_are_handled(data in prop::collection::vec(any::<u8>(), 0..300)) {
         checks::response(&data);
         checks::chunked(&data);
         checks::server_timing(&data);
     }
 
     #[test]
-    fn random_timings(value in "([a-c,;=.0-9e\"\\\\ -]|dur=){0,60}") {
+    fn random_timings_are_handled(value in "([a-c,;=.0-9e\"\\\\ -]|dur=){0,60}") {
         checks::server_timing(value.as_bytes());
     }
 
     #[test]
-    fn random_pieces(choice in any::<u8>(), cuts in any::<u8>(), input in pieces()) {
+    fn random_pieces_parse_alike_at_every_cut(choice in any::<u8>(), cuts in any::<u8>(), input in pieces()) {
         checks::response(&with_choices(choice, cuts, &input));
         checks::chunked(&input);
     }

@@ -21,12 +21,12 @@ fn part() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes(data in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_are_handled(data in proptest::collection::vec(any::<u8>(), 0..400)) {
         checks::server_bytes(&data);
     }
 
     #[test]
-    fn any_frames(parts in proptest::collection::vec(part(), 0..30), cut in 1u8..80) {
+    fn arbitrary_frames_are_handled(parts in proptest::collection::vec(part(), 0..30), cut in 1u8..80) {
         // a valid start of the control stream, because otherwise nothing after it is parsed; and
         // the head of a response
         let begun = vec![cut, 5 << 5 | 3, 3, 0, 4, 0, 5 << 5, 5, 1, 3, 0, 0, 0xd9];

@@ -167,7 +167,7 @@ impl QuicLink {
     /// Records that the socket itself has failed.
     pub(crate) fn lose_path(&mut self, class: FailureClass) {
         let was_established = self.is_established;
-        self.loss.get_or_insert_with(|| Loss::of_path(class, was_established));
+        self.loss.get_or_insert_with(|| Loss::on_path(class, was_established));
     }
 
     /// Processes a received datagram that the endpoint assigns to `handle`.

@@ -108,7 +108,7 @@ impl Loss {
     }
 
     /// Returns the loss of the path: the socket itself has failed, as by ICMP.
-    pub(crate) fn of_path(class: FailureClass, was_established: bool) -> Loss {
+    pub(crate) fn on_path(class: FailureClass, was_established: bool) -> Loss {
         // an established connection whose port is now closed has lost its server, as by a reset
         let class = match class {
             FailureClass::Refused if was_established => FailureClass::Reset,

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_forbids_it_is_left_in_peace() {
+    fn migration_obeys_a_server_that_disables_it() {
         for moves in [Moves::Requests(1), Moves::Every(Nanos(1))] {
             let mut migration = Migration::new(moves);
             migration.begin(false, Nanos::ZERO);

@@ -213,7 +213,7 @@ fn a_refused_upgrade_has_its_status() {
 }
 
 #[test]
-fn a_server_without_the_setting_is_named() {
+fn a_server_without_the_setting_is_reported() {
     let mut io = tunnels(100);
     io.open(0, &peer(), &OpenOptions::default()).unwrap();
     io.io.feed(0, &settings(&[]));

@@ -349,7 +349,7 @@ impl Feedback {
 
     /// Ends a pause of a guided user: asks the guide for the next step. `None` if the user has a
     /// call to make, or nothing to do.
-    pub(crate) fn end_pause(&mut self, user: u32, now: Nanos) -> Option<Next> {
+    pub(crate) fn finish_pause(&mut self, user: u32, now: Nanos) -> Option<Next> {
         let guided = self.guided.as_mut()?;
         if !guided.take_pause(user) {
             return None;

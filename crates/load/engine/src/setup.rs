@@ -468,7 +468,7 @@ fn shares(rooms: Option<u32>, workers: u32) -> Result<Vec<Share>, SetupError> {
         return Ok((0..workers).map(|worker| Share::new(worker, workers)).collect());
     };
     let slots = |worker: u32| (worker..rooms).step_by(workers as usize).collect::<Vec<_>>();
-    let share = |worker| Share::of_slots(&slots(worker), rooms);
+    let share = |worker| Share::from_slots(&slots(worker), rooms);
     let all = (0..workers).map(share).collect::<Result<_, _>>();
     all.map_err(|error| SetupError(format!("--ws-rooms: {error}")))
 }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_another_target_is_named_as_such() {
+    fn a_body_of_another_target_is_recognized() {
         let known = KnownBodies((0..3).map(|_| OnceLock::new()).collect());
         for (target, body, reported) in [
             (0, "a", None),

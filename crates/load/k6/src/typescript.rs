@@ -867,7 +867,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_of_types_go() {
+    fn imports_of_types_are_removed() {
         let typed = "import { Options } from 'k6/options';\nimport http, { RefinedResponse, Response } from 'k6/http';\n\
             import type { X } from './x';\nimport { type Y, z } from './y';\n\
             import { type V, type W } from './w';\n\

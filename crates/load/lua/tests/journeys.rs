@@ -423,7 +423,7 @@ fn a_script_opens_a_websocket_and_talks() {
 }
 
 #[test]
-fn wrong_arguments_of_websockets_are_named() {
+fn wrong_arguments_of_websockets_are_reported() {
     for (line, why) in [
         ("user:connect(1)", "a URL is a text"),
         ("user:connect('ws://b.example/')", "is not a server of this run"),

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_priority_is_named() {
+    fn an_invalid_priority_is_reported() {
         for (text, reported) in [
             ("", "\"\" is not part of a priority"),
             ("u=8", "\"8\" is not an urgency from 0 to 7"),

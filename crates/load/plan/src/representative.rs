@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_workload_is_named() {
+    fn an_unknown_workload_is_reported() {
         for (text, reported) in [
             ("surge", "unknown model; choose from surge-like"),
             (

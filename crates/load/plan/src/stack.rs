@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_stack_is_named() {
+    fn an_unknown_stack_is_reported() {
         let failure: String = [
             "tun",
             "own:xdp",

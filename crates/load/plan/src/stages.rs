@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_stage_is_named() {
+    fn an_invalid_stage_is_reported() {
         for (text, reported) in [
             ("30s", "\"30s\" is not a stage: it has no colon"),
             ("30s:5, 1x:3", "is not a unit of time"),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_tcp_setting_is_named() {
+    fn an_unknown_tcp_setting_is_reported() {
         let failure: String = [
             "",
             "ecn,",

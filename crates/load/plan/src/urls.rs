@@ -186,19 +186,19 @@ fn file_fault(text: &str) -> Option<&'static str> {
              as a plan (.toml)"
         }
         "har" => {
-            "a recording; make a plan of it with loadstone workload import FILE.har -o plan.toml"
+            "a recording; convert it into a plan with loadstone workload import FILE.har -o plan.toml"
         }
         "yaml" | "yml" | "json" => {
             "not a URL; plans are TOML files (.toml), and a Postman collection, an Artillery script, an \
              OpenAPI description or a HAR file becomes one by loadstone workload import FILE -o plan.toml"
         }
         "jmx" => {
-            "a test plan of JMeter; make a plan of it with loadstone workload import FILE.jmx -o \
+            "a test plan of JMeter; convert it into a plan with loadstone workload import FILE.jmx -o \
              plan.toml"
         }
         "lua" => "a script; write --script FILE.lua and the URL of the server",
         "log" => {
-            "a log; make a plan of it with loadstone workload import FILE.log URL -o plan.toml"
+            "a log; convert it into a plan with loadstone workload import FILE.log URL -o plan.toml"
         }
         "txt" | "csv" => "not a URL; a list of URLs, one a line, is given as --urls FILE",
         "feature" | "scala" | "java" | "rb" => {
@@ -362,9 +362,9 @@ fn character_fault(text: &str) -> Option<&'static str> {
         return Some("it is longer than 64 KiB");
     }
     if text.chars().any(char::is_control) {
-        return Some("a control character is in it");
+        return Some("it contains a control character");
     }
-    text.contains(' ').then_some("a space is in it (write %20)")
+    text.contains(' ').then_some("it contains a space (write %20)")
 }
 
 fn split_location(mut url: Url) -> Result<Location, String> {

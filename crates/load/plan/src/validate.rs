@@ -158,7 +158,7 @@ fn check_folds(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.journeys.is_some(),
         "--fold",
-        "--fold is for lists of URLs: a step of a journey is one row by its name, whatever its URL; \
+        "--fold is for lists of URLs: a step of a journey is one row by its name, regardless of its URL; \
          drop it",
     );
     problems.add_if(

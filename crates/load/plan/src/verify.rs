@@ -82,7 +82,7 @@ pub fn parse_manifest(text: &str) -> Result<Vec<KnownBody>, ParseError> {
         known.push(one);
     }
     if known.is_empty() {
-        return Err(ParseError("the manifest has no line".to_owned()));
+        return Err(ParseError("the manifest has no lines".to_owned()));
     }
     Ok(known)
 }
@@ -206,7 +206,7 @@ mod tests {
             ("second", "\"second\" is not a source for --verify: write first, set:NAME"),
             ("set:nothing", "\"nothing\": no such file set"),
             ("set:surge-like@x", "\"x\" is not a seed"),
-            ("manifest:", "the manifest has no line"),
+            ("manifest:", "the manifest has no lines"),
             ("manifest:\n# x\nabc  d", "line 3 of the manifest does not begin with 32"),
             (&format!("manifest:{SUM}"), "line 1 of the manifest has no name"),
             (&format!("manifest:{SUM}  a length=x"), "has a length that is not a number"),

@@ -89,10 +89,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     };
     let probe = temporary_path(&place);
     File::create(&probe).and_then(|_| std::fs::remove_file(&probe)).with_context(|| {
-        format!(
-            "cannot write {} (give a file in a folder that exists and that you may write to)",
-            path.display()
-        )
+        format!("cannot write {} (choose a file in an existing, writable folder)", path.display())
     })
 }
 

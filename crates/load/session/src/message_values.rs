@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_do_not_fit_their_field_are_named() {
+    fn values_that_do_not_fit_their_field_are_reported() {
         let message = r#"{"n": {{f.n}}, "v": "{{f.v}}"}"#;
         assert_eq!(checked(message, &generated("'1', '2'")), Ok(()));
         let why = checked(message, &generated("'1', 'abc'")).unwrap_err();

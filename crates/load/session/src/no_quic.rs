@@ -25,7 +25,7 @@ pub fn shared_network(io: tunnel::Tunnels<Quic>) -> eventloop::Network {
 }
 
 impl Carrier {
-    pub fn of_factory(_factory: &net::tls::Factory) -> Option<Carrier> {
+    pub fn from_factory(_factory: &net::tls::Factory) -> Option<Carrier> {
         None
     }
 

@@ -63,7 +63,7 @@ pub fn shared_network(io: tunnel::Tunnels<Quic>) -> eventloop::Network {
 
 impl Carrier {
     /// Uses the handshakes of a factory that offers HTTP/3.
-    pub fn of_factory(factory: &net::tls::Factory) -> Option<Carrier> {
+    pub fn from_factory(factory: &net::tls::Factory) -> Option<Carrier> {
         let by_hand = Some(factory.quic_by_hand());
         let handshakes = factory.quic();
         Some(Carrier { handshakes, by_hand, users: None, limits: unlimited_windows(), moves: None })
@@ -77,7 +77,7 @@ impl Carrier {
 
     /// Creates settings for single exchanges, whose windows are large. `client` offers HTTP/3.
     pub fn new(client: &net::tls::Client) -> Option<Carrier> {
-        Carrier::of_factory(&client.factory())
+        Carrier::from_factory(&client.factory())
     }
 
     pub fn wrap(self, io: Reactor) -> Quic {

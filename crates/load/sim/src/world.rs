@@ -286,7 +286,7 @@ impl World {
             let Some(Reverse((at, key))) = self.events.pop() else { break };
             self.now = self.now.max(at);
             if let Some(event) = self.payload.remove(&key) {
-                self.happen(at, event);
+                self.process_event(at, event);
             }
         }
         self.now = self.now.max(to);
@@ -334,7 +334,7 @@ impl World {
 
     /// Processes an event. `at`: when it occurred; the clock is later if the client was at work
     /// meanwhile.
-    fn happen(&mut self, at: Nanos, event: Event) {
+    fn process_event(&mut self, at: Nanos, event: Event) {
         match event {
             Event::Connected(client) => {
                 if let Some(pipe) = self.pipe(client) {

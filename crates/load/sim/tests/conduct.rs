@@ -132,7 +132,7 @@ fn since(server: &Observed, conduct: Conduct) {
 }
 
 #[test]
-fn a_dead_server_is_gone() {
+fn a_server_that_died_is_reported_as_gone() {
     for plan in [open(), closed(None), closed(Some(1))] {
         let server = observe(&plan, ChangingServer::new(Behavior::Dies));
         since(&server, Conduct::Gone);
@@ -180,7 +180,7 @@ fn a_failing_share_is_reported_by_status() {
 }
 
 #[test]
-fn an_expectation_that_is_missed_is_named() {
+fn an_expectation_that_is_missed_is_reported() {
     let mut plan = open();
     plan.expect.status = vec![(200, 200)];
     let moved = b"HTTP/1.1 204 No Content\r\n\r\n";

@@ -249,7 +249,7 @@ fn nagle_with_delayed_ack_is_found() {
 }
 
 #[test]
-fn an_accept_queue_that_overflows() {
+fn an_overflowing_accept_queue_is_diagnosed() {
     let overflow = Ailments { lost_connects: Some(20), work: random(3), ..Ailments::default() };
     first(
         "accept-queue-overflow",
@@ -274,7 +274,7 @@ fn retransmission_is_found() {
 }
 
 #[test]
-fn a_cap_on_connections() {
+fn a_cap_on_connections_is_diagnosed() {
     let waiting = Ailments { served_at_once: Some(3), work: random(10), ..Ailments::default() };
     first("connection-cap", waiting, &[Held::Users(6, 8), Held::Users(16, 8), Held::Users(40, 8)]);
     let closing = Ailments { connection_cap: Some(3), work: random(10), ..Ailments::default() };
@@ -369,7 +369,7 @@ fn a_limit_of_calls_per_connection() {
 }
 
 #[test]
-fn a_line_that_is_full() {
+fn a_full_line_is_diagnosed() {
     let line = |shared| Ailments {
         line: Some(SharedLine { bytes_per_s: 1.25e6, shared, body: 20_000 }),
         ..Ailments::default()
@@ -402,7 +402,7 @@ fn a_timeout_in_the_backend_is_found() {
 }
 
 #[test]
-fn backends_of_different_speed() {
+fn backends_of_different_speed_are_diagnosed() {
     let mixed = Ailments { work: random(10), other_backend: random(50), ..Ailments::default() };
     first("mixed-backends", mixed, &[Held::Users(8, 9), Held::Users(24, 5), Held::Users(64, 3)]);
 }

@@ -460,7 +460,7 @@ fn a_closed_connection_fails_only_started_calls() {
 }
 
 #[test]
-fn a_peer_without_http2_is_named() {
+fn a_peer_without_http2_is_reported() {
     let cases: [(&[u8], &str); 3] = [
         (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "speaks HTTP/1.x"),
         (b"\0\0\x08\x06\0\0\0\0\0pingpong", "SETTINGS"),

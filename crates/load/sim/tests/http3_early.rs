@@ -142,7 +142,7 @@ fn a_server_may_forbid_it() {
 
 /// Open calls that fail because of a port change are counted.
 #[test]
-fn calls_that_a_change_costs_are_counted() {
+fn calls_lost_to_a_change_are_counted() {
     let mut plan = moving(Migrate::Calls(1), 1);
     plan.timeouts.call = Nanos::from_secs(2);
     let world =

@@ -451,7 +451,7 @@ fn an_inconclusive_round_confirms_nothing() {
 
 /// Slow clients are cut off; the result for fast clients is known or unknown.
 #[test]
-fn an_inconclusive_control_blames_nothing() {
+fn an_inconclusive_control_blames_no_server() {
     for (until, outcome, note) in [
         (17, TestOutcome::Inconclusive, "as many fast clients was inconclusive"),
         (1_000, TestOutcome::Advisory, "a timeout is too strict for slow links"),

@@ -99,7 +99,7 @@ impl Server for Supervised {
 }
 
 #[test]
-fn a_crashing_input_is_named_and_shrunk() {
+fn a_crashing_input_is_reported_and_shrunk() {
     let result = tested(field(Box::new(Supervised { back: Nanos::ZERO })), &["F-09"]);
     let case = &result.cases[0];
     assert_eq!((case.outcome, &case.notes[..]), (TestOutcome::Fail, &[][..]));
@@ -240,7 +240,7 @@ fn a_crash_under_pressure_has_its_bytes() {
 }
 
 #[test]
-fn several_requests_that_crash_together_are_named_together() {
+fn several_requests_that_crash_together_are_reported_together() {
     let result = tested(defective(&[Defect::CrashesOnThirdNul]), &["F-09"]);
     let notes = &result.cases[0].notes;
     let [died, note] = &notes[..] else { panic!("{notes:?}") };

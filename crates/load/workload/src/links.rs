@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_and_a_refresh() {
+    fn a_base_and_a_refresh_are_followed() {
         let html = "<base href=/deep/er/><a href=x>x</a><base href=y/><a href=x>x</a>";
         assert_eq!(found(html), ["Link a http://h/deep/er/x", "Link a http://h/deep/er/x"]);
         for (content, wanted) in [

@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_looked_for_than_are_wanted() {
+    fn the_search_stops_at_the_wanted_number() {
         let one = Selector::parse("li").unwrap().find(PAGE, None, 1);
         assert_eq!(one, ["One bold thing"]);
     }

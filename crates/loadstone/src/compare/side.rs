@@ -320,7 +320,7 @@ impl<'a> Side<'a> {
             Ok(last) if died => {
                 let how = last.ended.as_deref().unwrap_or_default();
                 let letter = self.letter;
-                Some(format!("{letter}'s server ended {how} by itself.{}", last.quoted()))
+                Some(format!("{letter}'s server exited {how} on its own.{}", last.quoted()))
             }
             Ok(_) => None,
         }

@@ -155,7 +155,7 @@ mod tests {
                       90%     11\n  99%     12\n 100%    511 (longest request)\n";
 
     #[test]
-    fn the_figures_of_other_tools_are_taken_as_they_print_them() {
+    fn the_printed_figures_of_other_tools_are_read() {
         assert_eq!(
             QUANTILES.map(|q| RivalTool::Wrk.time(WRK, q)),
             ["10.20ms", "10.48ms", "11.02ms"]
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_the_table_names_what_to_install() {
+    fn a_table_of_one_tool_suggests_another() {
         let row = |command: &str| Reported {
             command: command.to_owned(),
             times: ["10.1ms", "270ms", "487ms"].map(str::to_owned),

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_that_ended_outlive_one_that_did_not_begin() {
+    fn finished_runs_are_kept_if_a_later_one_did_not_begin() {
         let lost = || anyhow::Error::from(NotBegun("agent 2 is lost".into()));
         let failure = failure_before_begin(lost(), (2, 3)).unwrap();
         assert_eq!(failure.text, "only 2 of 3 runs were made: agent 2 is lost");

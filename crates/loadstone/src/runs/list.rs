@@ -21,7 +21,7 @@ const WIDE_COLUMNS: usize = 100;
 
 impl Width {
     /// Returns the width of the terminal, if standard output is one.
-    pub(super) fn of_stdout() -> Width {
+    pub(super) fn from_stdout() -> Width {
         if !std::io::stdout().is_terminal() {
             return Width(None);
         }

@@ -79,7 +79,7 @@ fn list(args: &ListArgs) -> Result<Code, Failure> {
         written.map_err(|error| Failure::not_written(&error))?;
     }
     if args.json != Some(Sink::Stdout) {
-        let text = list::text(&entries, list::Width::of_stdout());
+        let text = list::text(&entries, list::Width::from_stdout());
         files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     }
     Ok(Code::Done)

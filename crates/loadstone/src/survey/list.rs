@@ -60,7 +60,7 @@ pub(super) fn read(text: &str, dns: bool) -> Result<Vec<SurveyedHost>, String> {
         entries.push(entry.map_err(|why| format!("line {}: {why}", row + 1))?);
     }
     if entries.is_empty() {
-        return Err("it has no line; give a URL or host[:port] per line".to_owned());
+        return Err("it is empty; give a URL or host[:port] per line".to_owned());
     }
     Ok(entries)
 }
@@ -147,12 +147,12 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_line_is_named() {
+    fn an_invalid_line_is_reported() {
         for (text, dns, why) in [
             ("ok.example\nftp://x/\n", false, "line 2: "),
             ("a b", true, "line 1: \"a b\" is not a name server"),
             ("x:99999", true, "line 1: \"x:99999\" is not a name server"),
-            ("# nothing\n", true, "it has no line"),
+            ("# nothing\n", true, "it is empty"),
         ] {
             let error = read(text, dns).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

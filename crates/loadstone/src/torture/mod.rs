@@ -160,7 +160,7 @@ fn run(
     // a failed load is reported after the rest is written
     let felt = load.map(|load| load.end(&spans, &mut report.result.cases)).transpose();
     let felt = felt.map(|beside| report.beside = beside);
-    let today = Day::of_unix(report.started_unix_s);
+    let today = Day::from_unix_seconds(report.started_unix_s);
     report.waivers = record::torture::waivers::apply(waivers, &report.result.cases, today);
     report.result.kept = recorder.as_ref().map(Recorder::kept).unwrap_or_default();
     let torture = report.record();

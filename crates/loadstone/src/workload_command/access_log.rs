@@ -25,7 +25,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     }
     let mut input = open(&args.log)?;
     let cannot = |error: std::io::Error| cannot_read(&args.log, &error);
-    if let Some(what) = recording::of_other_tool(&args.log, &mut input).map_err(cannot)? {
+    if let Some(what) = recording::refusal_for_other_tool(&args.log, &mut input).map_err(cannot)? {
         return Err(Failure::usage(format!("{} is {what}", units::quoted(&args.log))));
     }
     let sniffed = || recording::sniff(&args.log, &mut input);
@@ -48,7 +48,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
         return foreign::import_two(&mut input, second, args);
     }
     let (mut plan, summary) = match from {
-        ImportFrom::Log => of_log(&mut input, args)?,
+        ImportFrom::Log => plan_from_log(&mut input, args)?,
         ImportFrom::Tokens => token_trace::plan(&mut input, args)?,
         from => recording::plan(from, &mut input, args)?,
     };
@@ -75,7 +75,7 @@ pub(super) fn brief(plan: &Plan) -> String {
 }
 
 /// Returns the plan of a log, with its description.
-fn of_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), Failure> {
+fn plan_from_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), Failure> {
     let methods = args.methods.clone().unwrap_or_default();
     let log = read(&args.log, input, methods)?;
     let requests = show::count(log.accesses.len() as u64);

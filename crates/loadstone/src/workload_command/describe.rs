@@ -76,7 +76,7 @@ fn summary(found: &Description, pause: Nanos) -> String {
 fn advice(found: &Description) -> String {
     match found.model {
         Model::Open => {
-            "open: visits are short, and new ones arrive whatever the server does; run \
+            "open: visits are short, and new ones arrive regardless of the server; run \
                         --rate, or import --by requests"
         }
         Model::Closed => {

@@ -341,7 +341,7 @@ fn steps(runs: &[RunRecord]) -> (String, bool) {
     for (step, note) in notes {
         put(&mut text, &format!("  {step}: {note}"));
     }
-    let counts = format!("{good} succeeded, {bad} failed, {none} not made");
+    let counts = format!("{good} succeeded, {bad} failed, {none} not sent");
     put(&mut text, &format!("dry run of one user: {counts}"));
     (text, bad > 0)
 }

@@ -4,7 +4,8 @@ use super::access_log::at_speed;
 use super::token_trace;
 use crate::exit::Failure;
 use args::{
-    By, Disk, ImportArgs, ImportFrom, apply_request_options, of_grpcurl, set_login, set_targets,
+    By, Disk, ImportArgs, ImportFrom, apply_request_options, plan_from_grpcurl, set_login,
+    set_targets,
 };
 use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
 use std::collections::HashMap;
@@ -61,7 +62,7 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
 ///
 /// # Errors
 /// Fails if it cannot be read.
-pub(super) fn of_other_tool(
+pub(super) fn refusal_for_other_tool(
     name: &str,
     input: &mut dyn BufRead,
 ) -> std::io::Result<Option<&'static str>> {
@@ -130,7 +131,7 @@ pub(super) fn plan(
                 path => Disk.read(path),
             };
             if workload::recorded::is_grpcurl(&text) {
-                let call = of_grpcurl(&text, &ReadBy(&read)).map_err(|why| wrong(&why))?;
+                let call = plan_from_grpcurl(&text, &ReadBy(&read)).map_err(|why| wrong(&why))?;
                 return Ok((call, "1 call of gRPC".to_owned()));
             }
             commands(&text, &mut plan, &read).map_err(|why| wrong(&why))?

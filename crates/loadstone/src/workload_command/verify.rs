@@ -26,7 +26,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Code, Failure> {
     let model = args.fit_model();
     let (kind, broken, fit) = match Path::new(&args.what).is_dir() {
         true => (FitKind::Files, 0, fit_files(&model, &sizes_below(Path::new(&args.what))?)),
-        false => of_requests(args, &model)?,
+        false => verify_requests(args, &model)?,
     };
     if let (Some(top), Some(why)) = (args.top_count, &fit.no_reference) {
         return Err(Failure::usage(format!("--top-count {top}: {}", why.0)));
@@ -77,7 +77,7 @@ fn sizes_below(folder: &Path) -> Result<Vec<u64>, Failure> {
     Ok(sizes)
 }
 
-fn of_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64, Fit), Failure> {
+fn verify_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64, Fit), Failure> {
     let mut input = open(&args.what)?;
     let start = input.fill_buf();
     let start = start.map_err(|error| Failure::usage(format!("{}: {error}", args.what)))?;
@@ -85,9 +85,9 @@ fn of_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64, Fit
     let mut lines = start.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     if lines.any(|line| workload::access_log::parse_line(line).is_ok()) {
         let log = read(&args.what, &mut input, vec!["GET".to_owned()])?;
-        return Ok((FitKind::Log, log.broken, fit_requests(model, &of_log(&log))));
+        return Ok((FitKind::Log, log.broken, fit_requests(model, &requests_from_log(&log))));
     }
-    let requests = of_sequence(&mut input);
+    let requests = parse_sequence(&mut input);
     let requests = requests.map_err(|why| Failure::usage(format!("{}: {why}", args.what)))?;
     Ok((FitKind::Sequence, 0, fit_requests(model, &requests)))
 }
@@ -112,7 +112,7 @@ impl PathRows {
     }
 }
 
-fn of_log(log: &Log) -> Requests {
+fn requests_from_log(log: &Log) -> Requests {
     let mut targets = PathRows::default();
     let rows: Vec<u32> = log.asks.iter().map(|ask| targets.row(&ask.target)).collect();
     let order = log.accesses.iter().map(|access| rows[access.ask as usize]).collect();
@@ -142,7 +142,7 @@ fn gaps(log: &Log) -> Vec<f64> {
 
 /// Parses a list of URLs, or httperf's sessions as written by `workload sequence`: step by step,
 /// one user after another.
-fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
+fn parse_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
     let mut targets = PathRows::default();
     let mut sessions: Vec<Vec<Vec<u32>>> = vec![Vec::new()];
     let (mut offs_s, mut count) = (Vec::new(), 0_usize);

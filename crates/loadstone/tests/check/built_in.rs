@@ -207,7 +207,7 @@ fn files_of_the_site_are_looked_at_below_the_root() {
 }
 
 #[test]
-fn over_tls_with_a_certificate_of_ones_own() {
+fn built_in_checks_accept_a_private_certificate() {
     let (server, folder) = (TlsServer::start(&TlsOptions::default()), tempfile::tempdir().unwrap());
     let plan = format!(
         "version = 1\n[check]\nbase = '{}'\n[[step]]\nname = 'a'\nurl = '/'\n\
@@ -294,7 +294,7 @@ url = "/hw"
 
 /// The same steps as streams of HTTP/2, alone and in parallel with another request.
 #[test]
-fn steps_on_websockets_over_http2() {
+fn steps_on_websockets_work_over_http2() {
     let site = Site::start(&[]);
     let plan = format!("{SOCKET_STEPS}{SOCKET_BESIDE}");
     let plan = plan.replace("connect = ", "http = \"2\"\nconnect = ");

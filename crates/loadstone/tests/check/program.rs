@@ -71,7 +71,7 @@ fn steps_are_chosen_by_name() {
 }
 
 #[test]
-fn wrong_input_is_named_and_nothing_is_sent() {
+fn wrong_input_is_reported_and_nothing_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let wrong = |plan: &str| {
         let file = plan_file(&folder, plan);

@@ -104,7 +104,7 @@ fn differences_are_reported() {
 
 /// A server without the requested version is reported with the fix; no other version is used.
 #[test]
-fn a_server_without_the_version_is_named() {
+fn a_server_without_the_version_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let old = Scripted::start(|mut stream, _| {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").ok();

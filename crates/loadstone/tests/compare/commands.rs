@@ -145,7 +145,7 @@ fn a_taken_port_is_reported() {
 
 /// A server exits during the comparison: the complete blocks are reported, or that there are none.
 #[test]
-fn a_server_that_dies_while_it_is_measured_ends_the_session() {
+fn a_server_that_dies_during_a_measurement_ends_the_session() {
     let scene = Scene::new();
     let dying = format!("{} & sleep 0.2; kill $!; echo good bye", scene.site(""));
     let site = scene.site("");
@@ -153,7 +153,7 @@ fn a_server_that_dies_while_it_is_measured_ends_the_session() {
     let commands = ["--a-command", &dying, "--b-command", &site, &scene.url()];
     let ran = run(&[&words[..], &commands].concat()).expect(&[3, 4]);
     // as soon as it is up, or later, depending on the load of the machine
-    let found = ["A's server ended with exit code 0", "stopped answering: none of"];
+    let found = ["A's server exited with exit code 0", "stopped answering: none of"];
     assert!(found.iter().any(|found| ran.stderr.contains(found)), "{}", ran.stderr);
     scene.assert_no_leftovers();
 }
@@ -171,7 +171,7 @@ fn ctrl_c_ends_the_server_too() {
 
 /// A service manager may send both signals at once; the program still shuts down in order.
 #[test]
-fn a_hangup_beside_the_wish_to_end_cuts_nothing_short() {
+fn a_hangup_after_an_interrupt_cuts_nothing_short() {
     let scene = Scene::new();
     let site = scene.site("");
     let mut command = program(&["compare", "-d", "1m", "--a-command", &site, "--b-command", &site]);

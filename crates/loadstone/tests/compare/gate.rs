@@ -37,7 +37,7 @@ fn a_slower_server_fails() {
 }
 
 #[test]
-fn a_wide_bound_is_kept_and_certain() {
+fn a_wide_bound_is_met_with_certainty() {
     let site = Site::start(&[("delay", "5ms")]);
     let url = site.url("/hw");
     let ran = run(&with(&["--fail-if", "p50 +900%", &url, &url])).expect(&[0]);

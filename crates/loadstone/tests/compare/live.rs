@@ -99,7 +99,7 @@ fn plans_that_differ_are_refused_without_force() {
     };
     let (few, many) = (plan("few.toml", 2), plan("many.toml", 20));
     let ran = run(&["compare", &few, &many]).expect(&[2]);
-    let message = "the two did not get the same load, so a difference could come from the load: \
+    let message = "the two did not get the same load, so a difference could be due to the load: \
                 load.users: 2 and 20; --force compares them nevertheless";
     assert!(ran.stderr.contains(message), "{}", ran.stderr);
     // with --force it continues, and finds no server at that port

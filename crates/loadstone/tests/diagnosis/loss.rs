@@ -93,7 +93,7 @@ fn is_available() -> bool {
 }
 
 #[test]
-fn packets_lost_both_ways_are_named_first() {
+fn packets_lost_both_ways_are_reported_first() {
     if !is_available() {
         return;
     }

@@ -4,7 +4,7 @@ use crate::support::{Site, run};
 use crate::{findings, has, names, shows, succeeds_in_some_attempt};
 
 #[test]
-fn nagle_and_the_kernels_own_delayed_acknowledgement() {
+fn nagle_with_delayed_acknowledgments_is_diagnosed() {
     shows("nagle-delayed-ack", &[("nagle", "")], "/hw", &["-c", "2", "-d", "4s"]);
 }
 

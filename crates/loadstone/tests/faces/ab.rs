@@ -97,7 +97,7 @@ fn digits_masked(text: &str) -> String {
 }
 
 #[test]
-fn plain_runs_and_their_options() {
+fn plain_runs_print_what_ab_prints() {
     let site = Site::start(&[]);
     let (hw, bytes) = (site.url("/hw"), site.url("/bytes/5000"));
     for args in [
@@ -161,7 +161,7 @@ fn a_terminal_shows_the_end_before_the_results() {
 }
 
 #[test]
-fn tables_in_html() {
+fn tables_are_printed_in_html() {
     let site = Site::start(&[]);
     let url = site.url("/bytes/77");
     same(&["-w", "-n", "3", &url]);
@@ -306,7 +306,7 @@ fn an_unusable_length_becomes_the_received_length() {
 }
 
 #[test]
-fn any_version_and_any_method_are_taken() {
+fn any_version_and_any_method_are_accepted() {
     for version in ["2.0", "0.9", "1.7"] {
         let text = format!("HTTP/{version} 200 OK\r\nServer: x\r\nContent-Length: 2\r\n\r\nhi");
         let server = replying(text.leak());
@@ -463,7 +463,7 @@ fn invalid_requests_are_refused_in_the_same_words() {
 }
 
 #[test]
-fn nobody_there_and_no_such_name() {
+fn closed_ports_and_unknown_names_are_reported_as_by_ab() {
     let port = crate::support::free_port();
     let url = format!("http://127.0.0.1:{port}/");
     same(&["-n", "3", "-c", "2", &url]);
@@ -604,7 +604,7 @@ fn short_and_broken_responses_count_as_complete() {
 }
 
 #[test]
-fn responses_without_a_head_count_as_there() {
+fn responses_without_a_head_count_as_by_ab() {
     for response in [
         &b"no head at all"[..],
         b"HT",
@@ -770,7 +770,7 @@ fn output_parsed_by_scripts_is_present() {
 }
 
 #[test]
-fn ours_beside_theirs() {
+fn native_prints_the_equal_command_of_loadstone() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let native = ours(&["--native", "-n", "7", "-c", "2", "-H", "X-A: b c", &url]).expect(&[0]);

@@ -134,7 +134,7 @@ fn requests(ran: &Ran, word: &str) -> u64 {
 }
 
 #[test]
-fn invalid_h2load_options_are_refused_alike() {
+fn invalid_options_are_refused_as_by_h2load() {
     let gone = format!("http://127.0.0.1:{}/", free_port());
     let url: &str = &gone;
     let lines: &[&[&str]] = &[
@@ -180,7 +180,7 @@ fn invalid_h2load_options_are_refused_alike() {
 }
 
 #[test]
-fn invalid_addresses_and_files_are_refused_alike() {
+fn invalid_addresses_and_files_are_refused_as_by_h2load() {
     let gone = format!("http://127.0.0.1:{}/", free_port());
     let url: &str = &gone;
     let lines: &[&[&str]] = &[
@@ -351,7 +351,7 @@ fn output_over_http1_agrees() {
 }
 
 #[test]
-fn over_tls() {
+fn a_run_over_tls_prints_the_same() {
     let server = Nghttpd::start(true, &[]);
     let url = server.url("/long");
     alike(&["-n", "20", "-c", "2", "-m", "3", &url]).agree();
@@ -392,7 +392,7 @@ fn only_http1_is_offered_if_requested() {
 }
 
 #[test]
-fn interim_responses_and_those_without_a_length() {
+fn interim_and_endless_responses_count_as_by_h2load() {
     let early = replying(
         b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
     );

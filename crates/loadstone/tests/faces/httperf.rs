@@ -186,7 +186,7 @@ fn closing_server(text: &'static str) -> Scripted {
 }
 
 #[test]
-fn aborted_connections_count_as_resets_there() {
+fn aborted_connections_count_as_resets_as_by_httperf() {
     for found in [
         "HTTP/1.1 200 OK\r\nServer: x\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
@@ -205,7 +205,7 @@ fn aborted_connections_count_as_resets_there() {
 }
 
 #[test]
-fn over_tls() {
+fn a_run_over_tls_prints_the_same() {
     let server = TlsServer::start(&TlsOptions::default());
     for line in [
         "--ssl --num-conns 3 --num-calls 2",
@@ -480,7 +480,7 @@ fn autobench_fills_its_whole_table() {
 }
 
 #[test]
-fn the_face_is_worn_by_its_name_too() {
+fn a_link_named_httperf_selects_the_face() {
     let site = Site::start(&[]);
     let link = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("named/httperf");
     std::fs::create_dir_all(link.parent().unwrap()).unwrap();

@@ -19,7 +19,7 @@ fn original() -> Command {
 }
 
 #[test]
-fn wrong_command_lines_end_alike() {
+fn wrong_command_lines_end_as_by_idleconn() {
     for line in ["", "host", "host 80", "host 80 1 2", "no-such-name.invalid 80 2"] {
         let with = |mut command: Command| {
             command.args(line.split_whitespace());

@@ -107,7 +107,7 @@ export default function () {
 }";
 
 #[test]
-fn websockets_are_opened_beside_requests() {
+fn websockets_run_in_parallel_with_requests() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let path = keep(folder.path(), "sockets.js", SOCKETS);
@@ -210,7 +210,7 @@ export default async function () {
 }";
 
 #[test]
-fn streams_run_beside_requests() {
+fn streams_run_in_parallel_with_requests() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     keep(folder.path(), "echo.proto", PROTO);

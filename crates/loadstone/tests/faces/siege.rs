@@ -153,7 +153,7 @@ fn masked(text: &str) -> String {
 }
 
 #[test]
-fn plain_runs_and_their_options() {
+fn plain_runs_print_what_siege_prints() {
     let (site, home) = (Site::start(&[]), Home::new(""));
     let (hw, bytes) = (site.url("/hw"), site.url("/bytes/5000"));
     for args in [
@@ -183,7 +183,7 @@ fn plain_runs_and_their_options() {
 }
 
 #[test]
-fn statuses_count_as_there() {
+fn statuses_count_as_by_siege() {
     let (site, home) = (Site::start(&[]), Home::new(""));
     for status in [204, 304, 400, 403, 404, 408, 418, 500, 503, 510] {
         let url = site.url(&format!("/status/{status}"));
@@ -208,7 +208,7 @@ fn statuses_count_as_there() {
 }
 
 #[test]
-fn redirects_are_transactions_of_their_own() {
+fn redirects_are_separate_transactions() {
     let (site, home) = (Site::start(&[]), Home::new(""));
     let twice = site.url("/redirect/2");
     let ran = home.same(&["-r", "2", &twice]);

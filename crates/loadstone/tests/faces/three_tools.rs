@@ -19,7 +19,7 @@ fn near(found: f64, wanted: f64, off: f64, what: &str) {
 /// The rate is requests over seconds. The time per request is its inverse, once multiplied by the
 /// concurrency and once not.
 #[test]
-fn ab_s_figures_are_one_another_s() {
+fn ab_figures_are_consistent() {
     let site = Site::start(&[]);
     let text = run(&["ab", "-q", "-c", "20", "-n", "2000", &site.url("/hw")]).expect(&[0]).stdout;
     let seconds = figure(&text, "Time taken for tests:");
@@ -35,7 +35,7 @@ fn ab_s_figures_are_one_another_s() {
 /// The concurrency is the sum of the response times over the elapsed time, and at most the number
 /// of users.
 #[test]
-fn siege_s_figures_are_one_another_s() {
+fn siege_figures_are_consistent() {
     let site = Site::start(&[]);
     let url = site.url("/timed?0.02");
     let ran = run(&["siege", "-q", "-j", "-b", "-c", "10", "-r", "20", &url]).expect(&[0]);
@@ -53,7 +53,7 @@ fn siege_s_figures_are_one_another_s() {
 
 /// Little's law: the number of users is the rate times the response time.
 #[test]
-fn wrk_s_figures_are_one_another_s() {
+fn wrk_figures_are_consistent() {
     let site = Site::start(&[]);
     let url = site.url("/timed?0.05");
     let text = run(&["wrk", "-c", "20", "-t", "1", "-d", "6s", &url]).expect(&[0]).stdout;

@@ -32,7 +32,7 @@ fn masked(text: &str) -> String {
 }
 
 #[test]
-fn the_report_has_its_lines() {
+fn the_report_has_all_lines() {
     let site = Site::start(&[]);
     let ran = torture(&["-c", "5", "-t", "10", &site.url("/hw")]).expect(&[0]);
     assert_eq!(ran.stderr, "");
@@ -66,7 +66,7 @@ fn logged(text: &str) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn a_uri_that_is_too_long_is_refused_exactly_there() {
+fn a_uri_is_refused_exactly_from_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
     let site = Site::start(&[("uri-max", "8192"), ("log", log.to_str().unwrap())]);
@@ -117,7 +117,7 @@ fn trouble_is_warned_of() {
 }
 
 #[test]
-fn delays_are_taken_off_again() {
+fn a_run_with_delays_completes_its_transactions() {
     let site = Site::start(&[]);
     let ran = torture(&["-d", "0.2", "-t", "4", &site.url("/hw")]).expect(&[0]);
     assert!(ran.stdout.contains("Transactions:           4\n"), "{ran:#?}");

@@ -180,7 +180,7 @@ fn invalid_wrk_options_are_refused() {
 }
 
 #[test]
-fn plain_runs() {
+fn plain_runs_print_what_wrk_prints() {
     let site = Site::start(&[]);
     let (hello, missing) = (site.url("/hw"), site.url("/status/404"));
     let chunked = site.url("/chunked/3000");
@@ -199,7 +199,7 @@ fn plain_runs() {
 }
 
 #[test]
-fn over_tls() {
+fn a_run_over_tls_prints_the_same() {
     let server = TlsServer::start(&TlsOptions::default());
     let line = ["-t1", "-c2", "-d1", &server.url("/")];
     both(&line).agree().worked();
@@ -260,7 +260,7 @@ fn errors_when_the_server_ends(mut command: Command) -> String {
 }
 
 #[test]
-fn refusals_are_write_errors_as_there() {
+fn refused_connections_count_as_write_errors_as_by_wrk() {
     for command in [Command::new("wrk"), program(&["wrk"])] {
         let text = format!("{command:?}");
         let line = errors_when_the_server_ends(command);
@@ -270,7 +270,7 @@ fn refusals_are_write_errors_as_there() {
 }
 
 #[test]
-fn scripts_of_the_interface() {
+fn scripts_use_the_whole_interface() {
     let site = Site::start(&[]);
     let run = |name: &str, page: &str, more: &[&str]| {
         let (path, url) = (script(name), site.url(page));
@@ -297,7 +297,7 @@ fn scripts_of_the_interface() {
 }
 
 #[test]
-fn figures_in_a_script() {
+fn figures_in_a_script_equal_those_of_wrk() {
     let site = Site::start(&[]);
     let (path, url) = (script("report"), site.url("/bytes/100"));
     let Pair { theirs, ours } = both(&["-t1", "-c1", "-d1", "-s", &path, &url]);
@@ -326,7 +326,7 @@ fn requests_equal_wrks_on_the_wire() {
 }
 
 #[test]
-fn scripts_that_go_wrong() {
+fn failing_scripts_print_what_wrk_prints() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let cases = [
@@ -360,7 +360,7 @@ fn scripts_that_go_wrong() {
 }
 
 #[test]
-fn odd_values_become_text_as_there() {
+fn unusual_values_become_text_as_by_wrk() {
     let site = Site::start(&[]);
     let url = site.url("/echo");
     let cases = [
@@ -432,7 +432,7 @@ fn wrk2_uses_all_of_its_connections() {
 /// Debian's lua-cjson, lua-socket and lua-lpeg are not linked against Lua: they use the functions
 /// of the program that loads them.
 #[test]
-fn modules_in_c() {
+fn modules_in_c_are_loaded() {
     let site = Site::start(&[]);
     let text = "
 function init()

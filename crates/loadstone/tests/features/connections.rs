@@ -252,7 +252,7 @@ fn a_unix_socket_takes_the_place_of_an_address() {
 /// Server that serves one connection after another, with room for one more in its queue. A client
 /// without room retries until it is served.
 #[test]
-fn a_unix_socket_without_room_is_waited_for() {
+fn a_full_unix_socket_is_retried() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let listener = UnixListener::bind(&path).unwrap();

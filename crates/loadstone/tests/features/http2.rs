@@ -76,7 +76,7 @@ fn the_text_shows_the_protocol() {
 
 /// A server without HTTP/2 is reported before anything is measured.
 #[test]
-fn a_server_without_http2_is_named() {
+fn a_server_without_http2_is_reported() {
     let old = Scripted::start(|mut stream, _| {
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").ok();
     });

@@ -120,7 +120,7 @@ fn the_text_shows_the_protocol() {
 /// The first call of every connection but a worker's first uses early data. The server's decision
 /// is counted separately, and no call is lost.
 #[test]
-fn early_data_is_counted_apart() {
+fn early_data_is_counted_separately() {
     for (door, counts) in
         [("accept", [13, 13, 0, 0]), ("refuse", [13, 0, 13, 0]), ("too-early", [0, 0, 0, 0])]
     {
@@ -163,7 +163,7 @@ fn early_data_is_for_requests_that_do_no_harm() {
 }
 
 #[test]
-fn connections_go_on_from_another_port() {
+fn connections_continue_from_another_port() {
     let site = QuicSite::start();
     let url = site.url("/bytes/100");
     let json =

@@ -184,7 +184,7 @@ fn an_abort_rule_ends_a_run_of_failures() {
 }
 
 #[test]
-fn a_warm_up_is_served_and_kept_apart() {
+fn a_warm_up_is_served_and_counted_separately() {
     let site = Site::start(&[("delay", "5ms")]);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
@@ -202,7 +202,7 @@ fn a_warm_up_is_served_and_kept_apart() {
 }
 
 #[test]
-fn repeats_are_runs_apart_with_intervals_across_them() {
+fn repeats_are_separate_runs_with_intervals_across_them() {
     let site = Site::start(&[]);
     let json = measure(&["-c", "2", "-n", "50", "--repeat", "3", &site.url("/hw")]);
     assert_eq!(json["runs"].as_array().unwrap().len(), 3);

@@ -295,7 +295,7 @@ fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
 /// A new network namespace has the congestion control of the host's initial one; a path must use
 /// the non-default algorithm of the current namespace.
 #[test]
-fn both_ends_send_by_the_congestion_control_that_is_here() {
+fn both_ends_use_an_available_congestion_control() {
     if !is_available() {
         return;
     }
@@ -505,7 +505,7 @@ fn a_ramp_varies_the_path_at_one_load() {
 }
 
 #[test]
-fn unvariable_properties_are_refused() {
+fn properties_that_cannot_vary_are_refused() {
     for (options, found) in [
         (&["--vary", "loss=5%"][..], "it is not a range"),
         (

@@ -102,7 +102,7 @@ fn configuration_errors_name_their_line() {
 }
 
 #[test]
-fn a_taken_port_is_named() {
+fn a_port_in_use_is_reported() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = other.local_addr().unwrap().to_string();
     let errors = run(&["site", "--norm", "--listen", &address]).expect(&[2]).stderr;

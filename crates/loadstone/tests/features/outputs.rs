@@ -360,7 +360,7 @@ fn conforming_connections_are_judged_by_threshold_and_rule() {
 }
 
 #[test]
-fn failures_have_a_class_and_one_to_blame() {
+fn failures_have_a_class_and_a_responsible_side() {
     for (fault, class) in
         [("garbage", "not-http"), ("close-early", "closed-early"), ("truncate", "truncated")]
     {

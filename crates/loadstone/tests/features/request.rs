@@ -92,7 +92,7 @@ fn a_form_is_sent_with_its_type_and_method() {
 }
 
 #[test]
-fn logins_become_authorisation() {
+fn logins_are_sent_as_authorization() {
     let basic = seen(&["--user", "fred:flint:stone"]);
     // RFC 7617 §2: base64 of fred:flint:stone
     assert_eq!(basic.field("authorization"), Some("Basic ZnJlZDpmbGludDpzdG9uZQ=="));

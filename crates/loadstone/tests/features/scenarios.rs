@@ -58,7 +58,7 @@ fn a_single_scenario_has_figures_as_well() {
 }
 
 #[test]
-fn options_of_one_load_are_refused_beside_scenarios() {
+fn options_of_a_single_load_are_refused_with_scenarios() {
     let site = Site::start(&[]);
     let plan = written("refused.toml", &two(&site));
     let ran = run(&["run", &plan, "-c", "5"]).expect(&[2]);

@@ -176,7 +176,7 @@ fn a_script_carries_users_on_their_journey() {
 }
 
 #[test]
-fn a_journey_s_script_goes_to_the_servers_that_it_names() {
+fn a_journey_script_calls_the_servers_that_it_names() {
     let (one, two) = (Recorder::plain(), Recorder::plain());
     let text = format!(
         "servers = {{ '{}' }}\nfunction journey(user)\n  user:get('/a')\n  user:get('{}')\nend",

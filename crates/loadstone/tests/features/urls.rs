@@ -263,7 +263,7 @@ fn urls_that_match_a_pattern_share_a_row() {
 }
 
 #[test]
-fn a_pattern_without_a_url_is_named_and_a_bad_one_refused() {
+fn a_pattern_without_a_url_is_reported_and_a_bad_one_refused() {
     let site = Site::start(&[]);
     let url = site.url("/bytes/1");
     let ran = run(&["run", &url, "-n", "3", "--fold", "/none/{id}", "--fold", "/bytes/{n}"]);

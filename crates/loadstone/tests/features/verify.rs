@@ -45,7 +45,7 @@ fn a_file_set_is_known_by_its_seed() {
 }
 
 #[test]
-fn a_body_of_another_page_is_named_as_such() {
+fn a_body_of_another_page_is_recognized() {
     let folder = tempfile::tempdir().unwrap();
     let (list, manifest) = (folder.path().join("list"), folder.path().join("sums"));
     let count = AtomicU64::new(0);

@@ -35,7 +35,7 @@ fn an_echo_is_measured_closed_and_open() {
 }
 
 #[test]
-fn faults_of_the_server_are_named() {
+fn faults_of_the_server_are_reported() {
     let site = Site::start(&[]);
     let ws = |path: &str| site.url(path).replace("http:", "ws:");
     let line = |url: &str| messages(&[url, "-n", "30", "-c", "1"], &[0, 1, 4]);
@@ -168,7 +168,7 @@ fn sockets_share_connections_of_http2() {
 }
 
 #[test]
-fn servers_without_websockets_over_http2_are_named() {
+fn servers_without_websockets_over_http2_are_reported() {
     // SETTINGS without ENABLE_CONNECT_PROTOCOL
     let server = Scripted::start(|mut stream, _| {
         stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).ok();

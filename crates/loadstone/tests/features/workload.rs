@@ -96,7 +96,7 @@ fn the_presets_are_webmark_s_and_surge_s() {
 }
 
 #[test]
-fn sessions_are_httperf_s() {
+fn httperf_accepts_the_generated_sessions() {
     let site = Site::start(&[("files", "specweb99-like:directories=2")]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("sessions.txt");
@@ -215,7 +215,7 @@ fn a_log_is_described() {
         ran.stdout,
         "\
 Requests    5 for 4 targets by 2 clients in 10.0 s
-Load        open: visits are short, and new ones arrive whatever the server does; run --rate, or import --by requests
+Load        open: visits are short, and new ones arrive regardless of the server; run --rate, or import --by requests
 Visits      3 of 1.7 requests, the mean (median 1, longest 3), separated by pauses above 5.00 s
 Arrivals    0.222/s, 2/s in the busiest second; variance over mean 2.00 (Poisson 1)
 Popularity  the most popular tenth of the targets has 40.0 % of the requests
@@ -452,7 +452,7 @@ fn input_without_a_model_is_refused() {
 
 /// An anonymized log is the same load: described, imported and verified.
 #[test]
-fn an_anonymised_log_is_the_same_load() {
+fn an_anonymized_log_gives_the_same_load() {
     let line = |client: u32, path: &str, second: u32| {
         let time = format!("24/Nov/2026:10:{:02}:{:02} +0000", second / 60, second % 60);
         format!("192.0.2.{client} - fred [{time}] \"GET {path} HTTP/1.1\" 200 9 \"-\" \"Fox\"\n")
@@ -610,7 +610,7 @@ fn options_that_conflict_with_specweb99_are_refused() {
     let site = Site::start(&[]);
     let url = site.url("/");
     for (more, why) in [
-        (&["-n", "10"][..], "cannot be used with -n: its connections are judged over a time"),
+        (&["-n", "10"][..], "cannot be used with -n: its connections are judged over a duration"),
         (&["--close", "-d", "1s"], "cannot be used with --close or --calls"),
         (&["--rate", "10/s"], "simulates users who wait for their pages"),
         (&["--follow"], "each operation has one response"),

@@ -85,7 +85,7 @@ fn signal(pid: u32, name: &str) {
 }
 
 #[test]
-fn a_killed_agent_is_named_and_no_arrival_is_forgotten() {
+fn a_killed_agent_is_reported_and_no_arrival_is_lost() {
     need_server();
     let site = Site::start(&[]);
     let mut command = fleet("2", &["--rate", "50/s", "-d", "9s"], &site.url("/"));

@@ -109,7 +109,7 @@ fn invalid_url_lists_are_refused() {
 }
 
 #[test]
-fn a_file_without_an_end_is_not_read_for_ever() {
+fn an_endless_file_is_not_read_forever() {
     let ran = run(&["run", "--urls", "/dev/zero"]).expect(&[2]);
     assert!(ran.stderr.contains("/dev/zero") && ran.stderr.contains("larger"), "{}", ran.stderr);
 }

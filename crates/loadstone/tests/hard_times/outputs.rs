@@ -36,7 +36,7 @@ fn a_folder_of_another_user_is_refused() {
         command.args(["run", "-n", "1", option, path.to_str().unwrap(), &server.url("/")]);
         let ran = finish(command, b"").expect(&[5]);
         assert!(ran.stderr.contains("Permission denied"), "{option}: {}", ran.stderr);
-        assert!(ran.stderr.contains("a folder that exists"), "{option}: {}", ran.stderr);
+        assert!(ran.stderr.contains("an existing, writable folder"), "{option}: {}", ran.stderr);
     }
     assert_eq!(server.all().len(), 0);
     std::fs::set_permissions(folder.path(), modes(0o755)).unwrap();
@@ -255,7 +255,7 @@ fn on_a_terminal(env: &[(&str, &str)], url: &str) -> String {
 }
 
 #[test]
-fn colour_only_where_it_is_wanted() {
+fn color_is_used_only_on_terminals_that_want_it() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let coloured = |text: &str| text.contains("\u{1b}[1;3");

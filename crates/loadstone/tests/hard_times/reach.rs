@@ -20,7 +20,7 @@ fn no_connection(args: &[&str]) -> (serde_json::Value, String) {
 }
 
 #[test]
-fn a_name_that_nobody_has() {
+fn an_unknown_name_is_reported() {
     let ran = run(&["run", "http://no-such-host.invalid/"]).expect(&[3]);
     assert!(ran.stderr.contains("\"no-such-host.invalid\""), "{}", ran.stderr);
     assert!(ran.stderr.contains("--resolve"), "{}", ran.stderr);
@@ -98,7 +98,7 @@ fn first_byte_and_progress_timeouts_end_calls() {
 }
 
 #[test]
-fn tls_to_a_plain_port() {
+fn tls_to_a_plain_port_is_explained() {
     let site = Site::start(&[]);
     let url = format!("https://{}/hw", site.authority());
     let (json, found) = no_connection(&[&url]);
@@ -108,7 +108,7 @@ fn tls_to_a_plain_port() {
 }
 
 #[test]
-fn plain_text_to_a_tls_port() {
+fn plain_text_to_a_tls_port_is_recognized() {
     let server = TlsServer::start(&TlsOptions::default());
     let url = format!("http://127.0.0.1:{}/", server.port());
     let json = measured(&["-n", "3", "-c", "1", &url], &[1]);
@@ -171,7 +171,7 @@ fn each_command_names_insecure_for_an_untrusted_certificate() {
 }
 
 #[test]
-fn a_client_certificate_that_is_missing() {
+fn a_missing_client_certificate_fails_all_calls() {
     let options = TlsOptions { client_certificate: true, ..TlsOptions::default() };
     let server = TlsServer::start(&options);
     // in TLS 1.3 the client learns of it only after its own part of the handshake

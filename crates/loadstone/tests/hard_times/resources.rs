@@ -42,7 +42,7 @@ fn a_soft_limit_is_raised() {
 }
 
 #[test]
-fn a_growing_pool_keeps_within_the_descriptors() {
+fn a_growing_pool_stays_within_the_descriptor_limit() {
     let mute = Scripted::start(|mut stream, index| {
         use std::io::{Read, Write};
         let mut buffer = [0; 4096];

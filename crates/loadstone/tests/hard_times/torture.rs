@@ -91,14 +91,14 @@ fn chunks_without_an_end() {
 }
 
 #[test]
-fn interim_responses_without_an_end() {
+fn endless_interim_responses_fail_the_calls() {
     let json =
         survive(&["-n", "4", &saying("", "HTTP/1.1 100 Continue\r\n\r\n".repeat(100)).url("/")]);
     assert_eq!(outcomes(&json)[1], 0);
 }
 
 #[test]
-fn lengths_that_cannot_be() {
+fn impossible_lengths_fail_the_calls() {
     for length in ["18446744073709551615", "9223372036854775808"] {
         let server = saying(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nabc"), "");
         all_of(&survive(&["-n", "4", &server.url("/")]), "truncated");
@@ -110,7 +110,7 @@ fn lengths_that_cannot_be() {
 }
 
 #[test]
-fn a_body_that_drips() {
+fn a_slowly_arriving_body_is_ended_by_its_limit() {
     // an occasional byte: the progress timeout does not end it
     let server = Scripted::start(|mut stream, _| {
         if asked(&stream) {
@@ -166,7 +166,7 @@ fn unrequested_responses_are_counted() {
 }
 
 #[test]
-fn redirects_that_lead_nowhere() {
+fn redirects_without_a_usable_target_fail() {
     let circle = Recorder::start(|_| response(302, "Location: /\r\n", ""));
     let json = survive(&["-n", "4", "--follow", &circle.url("/")]);
     all_of(&json, "redirects");
@@ -203,7 +203,7 @@ fn redirects_that_lead_nowhere() {
 }
 
 #[test]
-fn a_flood_of_cookies() {
+fn a_flood_of_cookies_is_survived() {
     let server = Recorder::start(|request| {
         let asked = request.target().to_owned();
         let cookies: String = (0..1_000)
@@ -255,7 +255,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_for_a_response(
+    fn a_response_of_arbitrary_bytes_is_handled(
         start in prop::sample::select(vec![
             "", "HTTP/1.1 ", "HTTP/1.1 200 OK\r\n", "HTTP/1.0 200\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",

@@ -89,7 +89,7 @@ fn a_collector_gets_the_figures() {
 }
 
 #[test]
-fn a_missing_collector_stops_nothing() {
+fn a_missing_collector_does_not_stop_the_run() {
     let site = Site::start(&[]);
     let to = format!("http://127.0.0.1:{}", free_port());
     let ran = run(&["run", "-n", "50", "--otlp", &to, &site.url("/hw")]).expect(&[0, 4]);

@@ -140,7 +140,7 @@ fn it_is_whole_without_script_and_on_paper() {
 }
 
 #[test]
-fn it_fits_a_telephone_and_the_night() {
+fn the_page_fits_narrow_screens_and_dark_mode() {
     let folder = tempfile::tempdir().unwrap();
     let mut browser = Browser::open();
     browser.window(400, 800);
@@ -162,7 +162,7 @@ fn it_fits_a_telephone_and_the_night() {
 
 /// The script formats figures in the same way as the tables.
 #[test]
-fn the_script_and_the_tables_write_figures_alike() {
+fn the_script_and_the_tables_write_figures_the_same_way() {
     let folder = tempfile::tempdir().unwrap();
     let mut browser = Browser::open();
     browser.go_to_file(&page(&folder));

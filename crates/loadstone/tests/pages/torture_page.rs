@@ -26,7 +26,7 @@ fn page(folder: &TempDir) -> PathBuf {
 }
 
 #[test]
-fn a_torture_shows_its_findings_and_its_cases_are_sifted() {
+fn a_torture_page_shows_findings_and_filters_cases() {
     let folder = tempfile::tempdir().unwrap();
     let mut browser = Browser::open();
     browser.go_to_file(&page(&folder));

@@ -42,7 +42,7 @@ fn a_population_at_a_server_that_serves_one_at_a_time() {
 }
 
 #[test]
-fn up_and_down_beyond_and_back() {
+fn a_ramp_goes_up_down_and_beyond_the_knee() {
     let site = Site::start(&[("service", "20ms")]);
     let report =
         ramp(&words("--from 10/s --to 200/s --factor 4 --down --overload", &site.url("/hw")));
@@ -60,7 +60,7 @@ fn up_and_down_beyond_and_back() {
 }
 
 #[test]
-fn several_targets_in_turns() {
+fn several_targets_take_turns() {
     let (slow, fast) = (Site::start(&[("service", "10ms")]), Site::start(&[("service", "1ms")]));
     let (slow, fast) = (format!("slow={}", slow.url("/hw")), format!("fast={}", fast.url("/hw")));
     let report = ramp(&["--population", "--from", "1", "--to", "2", &slow, &fast]);

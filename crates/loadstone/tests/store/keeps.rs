@@ -117,7 +117,7 @@ fn only_a_named_store_that_cannot_be_opened_stops_the_run() {
 }
 
 #[test]
-fn nothing_is_kept_where_nothing_shall_be() {
+fn nothing_is_stored_without_a_store() {
     let (data, site) = (data(), Site::start(&[]));
     let url = site.url("/hw");
     for place in ["none", ":memory:"] {

@@ -46,7 +46,7 @@ fn results_are_listed_named_moved_and_deleted() {
 }
 
 #[test]
-fn the_list_as_json_keeps_its_schema() {
+fn the_list_as_json_follows_its_schema() {
     let (here, site) = (data(), Site::start(&[]));
     keeping(here.path(), &["run", "-n", "20", "-c", "1", &site.url("/hw")]).expect(&[0, 4]);
     let listed = keeping(here.path(), &["runs", "list", "--json", "-"]).expect(&[0]).json();

@@ -103,7 +103,7 @@ fn an_empty_or_unstored_torture_leaves_nothing() {
 }
 
 #[test]
-fn the_secrets_of_a_load_beside_it_never_reach_the_store() {
+fn the_secrets_of_a_parallel_load_never_reach_the_store() {
     let (data, site) = (data(), Site::start(&[]));
     let plan = data.path().join("good.toml");
     let url = site.url("/hw");

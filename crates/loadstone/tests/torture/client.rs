@@ -22,7 +22,7 @@ fn failures(switch: &str, path: &str, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn no_range_defect_panics_the_client_and_each_is_named() {
+fn no_range_defect_panics_the_client_and_each_is_reported() {
     let nul = "/page?%00";
     for (switch, path, more, named) in [
         ("none", "/page", &[][..], ""),

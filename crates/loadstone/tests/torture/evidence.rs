@@ -129,7 +129,7 @@ fn a_failure_is_replayed_until_it_is_fixed() {
 }
 
 #[test]
-fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
+fn newer_rules_judge_again_and_a_failure_keeps_its_rules() {
     let server = Scripted::failing_on_nul();
     let (_parent, root) = recorded(&server, "S-02");
     let failures = root.join("failures");

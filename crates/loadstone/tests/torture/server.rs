@@ -116,7 +116,7 @@ while True:
 ";
 
 #[test]
-fn a_crashed_worker_is_named_as_a_worker() {
+fn a_crashed_worker_is_reported_as_a_worker() {
     let mut python = Command::new("sh");
     python.args(["-c", "ulimit -c 0; exec python3 -c \"$0\"", FORKING]);
     let server = SeparateServer::start(python);

@@ -50,7 +50,7 @@ fn relay(client: TcpStream, behind: u16) {
 }
 
 #[test]
-fn odd_records_are_refused_or_wait_forever() {
+fn unusual_records_are_refused_or_wait_forever() {
     let server = TlsServer::start(&TlsOptions::default());
     for (mute, code, pieces, records) in
         [(false, 0, "advisory", "pass-alternative"), (true, 1, "fail", "fail")]

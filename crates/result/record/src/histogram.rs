@@ -95,7 +95,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_histogram_or_refused(
+        fn arbitrary_bytes_are_a_histogram_or_refused(
             hist in hist(),
             at in 0_usize..400,
             bytes in prop::collection::vec(any::<u8>(), 0..40),

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_in_words() {
+    fn a_score_is_described_in_words() {
         for (found, wanted) in [
             (
                 score(&[97], 100),

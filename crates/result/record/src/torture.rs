@@ -200,7 +200,8 @@ impl TortureRecord {
         let mut cases: Vec<CaseRecord> =
             result.cases.iter().map(|case| CaseRecord::new(case, waivers)).collect();
         replace_waived_representative(&mut cases);
-        let limits: Vec<LimitRecord> = result.cases.iter().flat_map(LimitRecord::of_case).collect();
+        let limits: Vec<LimitRecord> =
+            result.cases.iter().flat_map(LimitRecord::for_case).collect();
         let is_meter = |id: &str| {
             result.cases.iter().any(|row| row.case.id == id && cost::is_meter(&row.case))
         };

@@ -42,7 +42,7 @@ mod tests {
     use units::Nanos;
 
     #[test]
-    fn a_census_in_words() {
+    fn a_census_is_described_as_text() {
         let held = HeldFacts {
             wanted: 1_000,
             stood: 1_000,

@@ -109,7 +109,7 @@ mod tests {
     use units::Nanos;
 
     #[test]
-    fn a_path_in_words() {
+    fn a_path_is_described_in_words() {
         let down = PathDirection {
             link: "3 Mbit/s, loss 1.00 %".to_owned(),
             arrived: 1_234,

@@ -38,7 +38,7 @@ const URLS_MAX: usize = 100;
 /// the second the verdict.
 pub fn text(report: &RunRecord, style: Style) -> String {
     let all = RunTimes::new(report);
-    let mut lines = Page::for_columns(style.columns).coloured(style.color);
+    let mut lines = Page::for_columns(style.columns).with_color(style.color);
     let mut last = lines.empty_copy();
     // on a terminal the first lines may have scrolled off
     if style.columns > 0 {

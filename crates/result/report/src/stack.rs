@@ -49,7 +49,7 @@ mod tests {
     use sample::StackFacts;
 
     #[test]
-    fn the_counts_in_words() {
+    fn the_counts_are_described_in_words() {
         let quiet =
             StackFacts { sent: 1_200, received: 1_100, established: 8, ..Default::default() };
         let lines = |stack: &StackFacts| {

@@ -144,7 +144,7 @@ record! {
 }
 
 impl Summary {
-    pub(crate) fn of_run(run: &RunRecord) -> Summary {
+    pub(crate) fn from_run(run: &RunRecord) -> Summary {
         Summary {
             interrupted: run.interrupted || run.aborted.is_some(),
             headline: Some(run.headline()),
@@ -153,7 +153,7 @@ impl Summary {
         }
     }
 
-    pub(crate) fn of_ramp(ramp: &RampRecord) -> Summary {
+    pub(crate) fn from_ramp(ramp: &RampRecord) -> Summary {
         let curves = ramp.curves();
         let capacity = |label: usize| {
             let curve = curves.get(label)?;
@@ -178,7 +178,7 @@ impl Summary {
         }
     }
 
-    pub(crate) fn of_compare(compare: &CompareRecord) -> Summary {
+    pub(crate) fn from_compare(compare: &CompareRecord) -> Summary {
         let differences = compare.contrasts().flat_map(|contrast| contrast.differences);
         let judgements = differences.map(|difference| difference.judgement);
         Summary {
@@ -193,7 +193,7 @@ impl Summary {
         }
     }
 
-    pub(crate) fn of_torture(torture: &TortureRecord) -> Summary {
+    pub(crate) fn from_torture(torture: &TortureRecord) -> Summary {
         let tested = torture.cases.iter().filter(|case| case.skipped.is_none());
         let tortured = Tortured {
             cases: torture.tested_count(),

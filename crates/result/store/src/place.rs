@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn places_by_their_names() {
+    fn places_are_parsed() {
         assert_eq!(StorePlace::parse("none"), StorePlace::None);
         assert_eq!(StorePlace::parse(":memory:"), StorePlace::Memory);
         assert_eq!(StorePlace::parse("a.db"), StorePlace::File("a.db".into()));

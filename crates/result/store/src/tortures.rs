@@ -57,7 +57,7 @@ impl Store {
         id: &RunId,
         torture: &TortureRecord,
     ) -> Result<(), StoreError> {
-        let summary = Summary::of_torture(torture);
+        let summary = Summary::from_torture(torture);
         let mut ending = FinishedResult::new(None, summary, Some(&torture.target));
         ending.body = body(torture);
         self.finish(id, &ending, |connection| {

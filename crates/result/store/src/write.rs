@@ -141,7 +141,7 @@ impl Store {
     /// # Errors
     /// Fails with a [`StoreError`].
     pub fn finish_run(&mut self, id: &RunId, run: &RunRecord) -> Result<(), StoreError> {
-        let ending = FinishedResult::new(Some(run.verdict.state), Summary::of_run(run), None);
+        let ending = FinishedResult::new(Some(run.verdict.state), Summary::from_run(run), None);
         self.finish(id, &ending, |connection| {
             insert_run(connection, id.number, TrialPlace { part: RUN, position: 0 }, run)
         })
@@ -151,7 +151,7 @@ impl Store {
     /// Fails with a [`StoreError`].
     pub fn finish_ramp(&mut self, id: &RunId, ramp: &RampRecord) -> Result<(), StoreError> {
         let state = Some(ramp.verdict.state);
-        let mut ending = FinishedResult::new(state, Summary::of_ramp(ramp), Some(&ramp.name));
+        let mut ending = FinishedResult::new(state, Summary::from_ramp(ramp), Some(&ramp.name));
         ending.body = printed(&RampRecord { steps: Vec::new(), ..ramp.clone() });
         self.finish(id, &ending, |connection| {
             for (position, step) in ramp.steps.iter().enumerate() {
@@ -174,7 +174,7 @@ impl Store {
         runs: &[Vec<RunRecord>],
     ) -> Result<(), StoreError> {
         let state = compare.runs().map(|run| run.state).max().unwrap_or(State::Valid);
-        let summary = Summary::of_compare(compare);
+        let summary = Summary::from_compare(compare);
         let mut ending = FinishedResult::new(Some(state), summary, Some(&compare.name));
         ending.body = printed(compare);
         self.finish(id, &ending, |connection| {

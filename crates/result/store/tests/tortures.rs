@@ -222,7 +222,7 @@ fn a_killed_torture_keeps_its_finished_cases() {
 
 /// The costs of a killed torture use the number of slots that the user gave.
 #[test]
-fn costs_of_a_killed_torture_are_those_of_a_whole_one() {
+fn costs_of_a_killed_torture_equal_those_of_a_complete_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();

@@ -50,7 +50,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_missing_folder_is_named_and_not_created() {
+fn a_missing_folder_is_reported_and_not_created() {
     let (folder, ..) = folder();
     let path = folder.path().join("a/b/runs.db");
     let error = Store::open(&StorePlace::File(path.clone())).unwrap_err();
@@ -61,7 +61,7 @@ fn a_missing_folder_is_named_and_not_created() {
 }
 
 #[test]
-fn the_file_is_the_users_own() {
+fn only_the_owner_can_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, ..) = folder();
     let path = folder.path().join("runs.db");

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_that_do_not_exist_are_named() {
+    fn cores_that_do_not_exist_are_reported() {
         for cores in [&[][..], &[60_000], &[u32::MAX]] {
             let error = std::thread::scope(|scope| {
                 scope.spawn(|| bind_thread(cores).unwrap_err().to_string()).join().unwrap()

@@ -218,7 +218,7 @@ mod tests {
     };
 
     #[test]
-    fn ports_needed_and_there() {
+    fn the_forecast_compares_needed_and_free_ports() {
         let opening = Demand { opens_per_s: 1_000.0, ..KEPT };
         for (what, demand, needed, available) in [
             ("kept connections", KEPT, 100, 28_232),

@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn unix_sockets_too() {
+    fn listeners_of_unix_sockets_are_found() {
         let _alone = crate::alone();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a socket");

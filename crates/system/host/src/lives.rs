@@ -176,7 +176,7 @@ impl Watched {
             // its parent has not waited for it yet: /proc still shows it
             let left = stat(self.process.pid).filter(|stat| stat.started == self.process.started);
             let found = self.handle.as_ref().and_then(Handle::ending);
-            let found = found.or_else(|| left.as_ref()?.status.map(Ending::of_status));
+            let found = found.or_else(|| left.as_ref()?.status.map(Ending::from_status));
             match found {
                 Some(ending) => return ending,
                 None if left.is_none() || waited >= REAPED_WITHIN => return Ending::Unseen,

@@ -35,7 +35,7 @@ impl Handle {
         unsafe { ioctl(self.0.as_fd(), Updater::<GET_INFO, Info>::new(&mut info)) }.ok()?;
         let last = info[7].to_ne_bytes();
         let status = i32::from_ne_bytes([last[4], last[5], last[6], last[7]]);
-        (info[0] & EXIT != 0).then(|| Ending::of_status(status))
+        (info[0] & EXIT != 0).then(|| Ending::from_status(status))
     }
 }
 

@@ -14,12 +14,12 @@ pub(crate) fn cpu_quota(pid: u32) -> Option<f64> {
 
 /// Returns the smallest quota of the groups in a /proc/PID/cgroup and of their ancestors.
 fn least(root: &Path, groups: &str) -> Option<f64> {
-    groups.lines().filter_map(|line| of_hierarchy(root, line)).min_by(f64::total_cmp)
+    groups.lines().filter_map(|line| quota_of_hierarchy(root, line)).min_by(f64::total_cmp)
 }
 
 /// Returns the smallest quota of the group in a line of /proc/PID/cgroup and of its ancestors. A
 /// line `0::/path` is of version 2, `3:cpu,cpuacct:/path` of version 1.
-fn of_hierarchy(root: &Path, line: &str) -> Option<f64> {
+fn quota_of_hierarchy(root: &Path, line: &str) -> Option<f64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);
     let top = match controllers {
@@ -34,11 +34,11 @@ fn of_hierarchy(root: &Path, line: &str) -> Option<f64> {
     }
     // a container may see its own group at the top, and a path from the machine's: missing files
     // are skipped
-    let quotas = group.ancestors().filter_map(|group| of_group(&top.join(group)));
+    let quotas = group.ancestors().filter_map(|group| quota_of_group(&top.join(group)));
     quotas.min_by(f64::total_cmp)
 }
 
-fn of_group(group: &Path) -> Option<f64> {
+fn quota_of_group(group: &Path) -> Option<f64> {
     let text = |file: &str| std::fs::read_to_string(group.join(file)).ok();
     match text("cpu.max") {
         Some(both) => cpu_max(&both),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_family_is_kept() {
+    fn only_addresses_of_the_family_are_chosen() {
         let found = addresses(&["[::1]:80", "127.0.0.1:80", "[::1]:80"]);
         for (family, expected) in [
             (Family::Any, &["[::1]:80", "127.0.0.1:80"][..]),

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_state_is_kept() {
+    fn the_state_folder_follows_the_environment() {
         let os = |text: &str| Some(OsString::from(text));
         for (state, home, expected) in [
             (os("/var/s"), os("/home/u"), Some("/var/s/loadstone")),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_named_with_the_way_out() {
+    fn a_damaged_file_is_reported_with_the_fix() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file.json");
         for damaged in ["", "[1", "{}", "\u{0}"] {

@@ -68,7 +68,7 @@ pub fn later(first: IpAddr, number: u32) -> IpAddr {
 
 impl Addresses {
     /// Returns a block reserved for tests.
-    fn of_block(block: NetBlock) -> Addresses {
+    fn from_block(block: NetBlock) -> Addresses {
         let count = !block.mask().to_bits() + 1;
         Addresses { network: block.network().into(), count, gateway: Some(block.server()) }
     }
@@ -102,7 +102,7 @@ impl PacketDevice {
             (0..parts).map(|row| PacketDevice::make(&all, row, size, kind)).collect()
         };
         match of {
-            None => Ok(NetBlock::claim(CLIENTS_MAX, |block| make(Addresses::of_block(block)))?.1),
+            None => Ok(NetBlock::claim(CLIENTS_MAX, |block| make(Addresses::from_block(block)))?.1),
             Some((network, bits)) => {
                 // prevents others from taking the same addresses between the check and the routes
                 let _turn = PathLock::take()?;
@@ -118,7 +118,7 @@ impl PacketDevice {
     /// Fails if this machine or user does not support it, with the fix.
     pub fn single(kind: PacketKind, addresses: u32) -> Result<PacketDevice, PathTrouble> {
         let make = |block: NetBlock| {
-            let all = Addresses::of_block(block);
+            let all = Addresses::from_block(block);
             PacketDevice::make(&all, 0, all.count, kind)
         };
         Ok(NetBlock::claim(addresses, make)?.1)

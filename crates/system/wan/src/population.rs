@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_population_is_named() {
+    fn an_invalid_population_is_reported() {
         let wrong = |text: &str| parse(text).expect_err("no population").0;
         assert_eq!(
             wrong("dsl"),

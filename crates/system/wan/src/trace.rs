@@ -64,7 +64,7 @@ impl Trace {
     ///
     /// # Errors
     /// Fails with one sentence that names the file, and the line if applicable.
-    pub fn of_file(file: &str, bytes: &[u8]) -> Result<Arc<Trace>, String> {
+    pub fn parse_file(file: &str, bytes: &[u8]) -> Result<Arc<Trace>, String> {
         let wrong = |why: &dyn std::fmt::Display| format!("the trace {}: {why}", quoted(file));
         let text = std::str::from_utf8(bytes).map_err(|_| {
             let row = bytes.split(|byte| *byte == b'\n');
@@ -116,7 +116,7 @@ impl Trace {
                 at_ms.push(before.checked_add(gap).ok_or_else(wrong)?);
             }
         }
-        Trace::of_lines(at_ms)
+        Trace::from_lines(at_ms)
     }
 
     /// Parses mahimahi's format. Empty lines are ignored.
@@ -149,10 +149,10 @@ impl Trace {
             }
             at_ms.push(at);
         }
-        Trace::of_lines(at_ms)
+        Trace::from_lines(at_ms)
     }
 
-    fn of_lines(at_ms: Vec<u32>) -> Result<Trace, TraceFault> {
+    fn from_lines(at_ms: Vec<u32>) -> Result<Trace, TraceFault> {
         match at_ms.last() {
             None => Err(TraceFault("it has no line".to_owned())),
             Some(0) => Err(TraceFault("it ends at 0 ms; its last line is its period".to_owned())),
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invalid_trace_is_named() {
+    fn an_invalid_trace_is_reported() {
         let wrong = |text: &str| Trace::parse(text).expect_err("no trace").0;
         assert_eq!(wrong(""), "it has no line");
         assert_eq!(wrong("0\n0\n"), "it ends at 0 ms; its last line is its period");
@@ -222,16 +222,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_named_with_its_line() {
-        let wrong = |bytes: &[u8]| Trace::of_file("up.txt", bytes).expect_err("no trace");
+    fn a_file_is_reported_with_its_line() {
+        let wrong = |bytes: &[u8]| Trace::parse_file("up.txt", bytes).expect_err("no trace");
         assert_eq!(wrong(b"1\n2\n\xff\n"), "the trace \"up.txt\": line 3 is not text");
         assert_eq!(
             wrong(b"1\nx\n"),
             "the trace \"up.txt\": line 2: \"x\" is not a whole number of milliseconds below 2^32"
         );
-        assert!(Trace::of_file("up.txt", b"1\n").is_ok());
-        let marked = Trace::of_file("up.txt", b"\xef\xbb\xbf1\n");
-        assert_eq!(marked, Trace::of_file("up.txt", b"1\n"));
+        assert!(Trace::parse_file("up.txt", b"1\n").is_ok());
+        let marked = Trace::parse_file("up.txt", b"\xef\xbb\xbf1\n");
+        assert_eq!(marked, Trace::parse_file("up.txt", b"1\n"));
     }
 
     #[test]

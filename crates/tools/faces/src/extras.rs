@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ours_are_taken_out_and_the_rest_stays_in_order() {
+    fn own_options_are_removed_and_the_rest_stays_in_order() {
         let args = ["-n", "3", "--strict", "--notes", "--", "--native"].map(str::to_owned);
         let (extras, rest) = Extras::take(&args);
         assert_eq!(extras, Extras { strict: true, notes: true, native: false });

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_for_a_shell() {
+    fn words_are_quoted_for_a_shell() {
         let quoted = ["http://h:80/a", "", "a b", "it's", "a?b&c"].map(shell_quoted);
         assert_eq!(quoted, ["http://h:80/a", "''", "'a b'", r"'it'\''s'", "'a?b&c'"]);
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_as_ctime_prints_them() {
+    fn dates_are_printed_like_ctime() {
         for (unix_s, offset_s, text) in [
             (0, 0, "Thu Jan  1 00:00:00 1970"),
             (951_782_400, 0, "Tue Feb 29 00:00:00 2000"),

@@ -173,7 +173,7 @@ type AgentShares = BTreeMap<String, Vec<Share>>;
 fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<AgentShares> {
     let mut parts = AgentShares::new();
     for (agent, workers) in slots {
-        let shares = workers.iter().map(|slots| Share::of_slots(slots, of));
+        let shares = workers.iter().map(|slots| Share::from_slots(slots, of));
         parts.insert(agent.clone(), shares.collect::<Result<_, _>>()?);
     }
     Ok(parts)
@@ -280,7 +280,7 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
             "{} of the load's {of} parts are lost: no agent holds them",
             gone.len()
         ));
-        parts.insert(GONE.to_owned(), vec![Share::of_slots(&gone, of)?]);
+        parts.insert(GONE.to_owned(), vec![Share::from_slots(&gone, of)?]);
     }
     let start = now - Nanos(since);
     wire.adopt(step, start);

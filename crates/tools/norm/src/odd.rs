@@ -57,7 +57,7 @@ mod tests {
     use std::os::unix::fs::FileTypeExt;
 
     #[test]
-    fn odd_files_change_and_others_stay() {
+    fn odd_files_are_made_and_removed_and_others_stay() {
         let folder = tempfile::tempdir().unwrap();
         let kind = |name: &str| folder.path().join(name).symlink_metadata().unwrap().file_type();
         std::fs::write(folder.path().join("plain.txt"), "mine").unwrap();

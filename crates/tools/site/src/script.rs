@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_is_each_requests_own() {
+    fn each_request_has_its_own_delay() {
         let faults = Faults { delay: fixed(10), ..Faults::default() };
         assert_eq!(due_times(faults, &[0, 1, 50], 7), [10, 11, 60]);
     }

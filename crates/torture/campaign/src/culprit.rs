@@ -119,8 +119,7 @@ pub(crate) fn suspect(
         false => runner.trail.take_first_silent(&case.id),
     };
     let Some(last) = last else {
-        let why =
-            "no plain request has got a response since: the last conversations all got theirs";
+        let why = "no plain request has got a response since, although the last conversations all got theirs";
         return result.notes.push(why.to_owned());
     };
     // it is already recorded, with its bytes

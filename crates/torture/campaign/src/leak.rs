@@ -302,8 +302,7 @@ fn record_leaks(
 const PLAIN_MAX: u64 = 200;
 
 /// Reason of a leak that needs no unusual request.
-const EVERY_CONNECTION: &str =
-    "resources of a connection are not released, whatever it sends: a plain request suffices";
+const EVERY_CONNECTION: &str = "resources of a connection are not released, regardless of what it sends: a plain request suffices";
 
 /// Reason of a leak if there was no time for plain requests.
 const UNCOMPARED: &str = "resources of connections are not released; plain requests, which may leak \

@@ -260,7 +260,7 @@ mod tests {
         let death = |(pid, whole, status): &(u32, bool, i32)| Death {
             process: process(*pid),
             whole: *whole,
-            how: Ending::of_status(*status),
+            how: Ending::from_status(*status),
         };
         let deaths: Vec<Death> = deaths.iter().map(death).collect();
         let listeners = listeners.iter().map(|pid| process(*pid)).collect();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn server_exits_are_crashes_and_worker_exits_are_named() {
+    fn server_exits_are_crashes_and_worker_exits_are_reported() {
         for (deaths, listeners, lost, expected) in [
             (
                 &[(7, true, 11 | 0x80)][..],

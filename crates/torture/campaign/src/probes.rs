@@ -104,7 +104,12 @@ impl Probes {
         let mut others = Vec::new();
         for (place, talk) in over {
             if let Some(call) = self.new.remove(&place) {
-                self.over.extend(of_new(&self.pattern, call, &talk, self.probing.deadline));
+                self.over.extend(new_connection_probe(
+                    &self.pattern,
+                    call,
+                    &talk,
+                    self.probing.deadline,
+                ));
             } else if !self.keeper.owns(place) {
                 others.push((place, talk));
             } else if let Some(found) = self.keeper.ended(now, place, &talk) {
@@ -221,7 +226,12 @@ fn unsent_probe(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
 }
 
 /// Returns the result of a probe on a new connection; `None` if we cut it short.
-fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> Option<Probe> {
+fn new_connection_probe(
+    pattern: &Pattern,
+    call: ProbeCall,
+    talk: &Talk,
+    deadline: Nanos,
+) -> Option<Probe> {
     let response = talk.replies.responses.first();
     let whole = response.filter(|response| response.complete);
     if matches!(talk.end, TalkEnd::Ours | TalkEnd::Bounded) && whole.is_none() {

@@ -28,14 +28,14 @@ pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkS
     let values = Values { tunneled, ..runner.profile.values(&runner.target.values, marker) };
     let steps: Vec<Move> = exchange.steps.iter().map(|step| compile(step, &values)).collect();
     if exchange.is_raw() {
-        return of_segments(runner, exchange, steps);
+        return segments_script(runner, exchange, steps);
     }
     if tunneled && exchange.opens_socket() {
         let script = runner.bare(socket_steps(steps), exchange.deadline);
         return TalkScript { grace: GRACE, linger: FRAMES_LINGER, ..script };
     }
     if runner.target.protocol.has_frames() {
-        return of_frames(runner, exchange, steps);
+        return frames_script(runner, exchange, steps);
     }
     let follow_up = exchange.in_step.then(|| habits::plain_request(runner.target, ""));
     let mut script = runner.bare(steps, exchange.deadline);
@@ -67,7 +67,7 @@ pub(crate) fn socket_steps(steps: Vec<Move>) -> Vec<Move> {
 
 /// Returns a conversation of frames: the opening precedes them; a PING, whose reply shows that all
 /// frames were read, and a valid request on a separate stream follow.
-fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
+fn frames_script(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
     let mut all = Vec::new();
     let over_quic = runner.target.protocol.is_http3();
     let behind = http3::follow_up_stream(&steps);
@@ -100,7 +100,7 @@ fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> 
 
 /// Returns the script of an exchange. Unless its steps define the stream, the parts are taken from
 /// a plain request with Connection: close.
-fn of_segments(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
+fn segments_script(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
     let script = segments(runner, steps, exchange.deadline);
     TalkScript { methods: exchange.methods.clone(), ..script }
 }

@@ -29,7 +29,7 @@ pub fn block(scheme: &str, authority: &str, path: &str, fields: &str) -> Vec<u8>
 ///
 /// # Errors
 /// Fails for text that is neither.
-pub fn codes(text: &str) -> Result<Vec<u8>, ParseError> {
+pub fn parse_codes(text: &str) -> Result<Vec<u8>, ParseError> {
     expected_codes(text)
 }
 

@@ -690,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_on_no_content_and_on_credentials_is_one_each() {
+    fn hangs_without_content_and_with_credentials_are_merged() {
         let silent = |id: &str, sent: &str| row(id, Some(FailureKind::Hang), "x", sent.as_bytes());
         let post = "POST / HTTP/1.1\r\nHost: h\r\n";
         // the field is valid, and so is the head

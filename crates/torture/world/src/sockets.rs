@@ -80,7 +80,7 @@ impl Sockets {
     /// Fails if no descriptor is available.
     pub fn over_quic(mut self, protocol: Protocol) -> Result<Sockets, Failure> {
         let carrier = self.tls.as_ref().filter(|_| protocol.is_http3());
-        if let Some(carrier) = carrier.and_then(Carrier::of_factory) {
+        if let Some(carrier) = carrier.and_then(Carrier::from_factory) {
             let reactor = Reactor::new(Nanos::ZERO)
                 .map_err(|error| Failure::usage(format!("cannot wait for sockets: {error}")))?;
             self.quic = Some(Box::new(carrier.wrap(reactor)));

@@ -91,7 +91,7 @@ mod tests {
 
     /// Steps of half a second: the first had five calls, all of them successful.
     #[test]
-    fn a_few_good_calls_by_chance_hide_no_failing_server() {
+    fn a_few_good_calls_do_not_hide_a_failing_server() {
         let at = |level: f64, failure_share| Point {
             achieved_per_s: level,
             window_s: 0.5,

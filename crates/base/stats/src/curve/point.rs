@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_named_when_it_set_the_limit() {
+    fn the_client_is_reported_when_it_set_the_limit() {
         let limited = |id, state| {
             Point::new(1.0, &measurement(), &verdict(id, state), false, &[]).client_limited
         };

@@ -46,7 +46,7 @@ fn objectives_are_parsed() {
 }
 
 #[test]
-fn invalid_objectives_are_named_with_a_fix() {
+fn invalid_objectives_are_reported_with_a_fix() {
     for (text, why) in [
         ("", "it has no <"),
         ("p99", "it has no <"),
@@ -366,7 +366,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_typed_panics(text in "\\PC*", near in "[pmaxfilure0-9.<>=≤≥,%/ms -]{0,24}") {
+    fn typed_input_never_panics(text in "\\PC*", near in "[pmaxfilure0-9.<>=≤≥,%/ms -]{0,24}") {
         for text in [text, near] {
             if let Ok(objectives) = parse_objectives(&text) {
                 prop_assert!(objectives.iter().all(|one| one.bound.is_finite()));

@@ -181,7 +181,7 @@ fn a_wait_for_connections_is_the_loads() {
 }
 
 #[test]
-fn ports_and_descriptors() {
+fn used_up_ports_and_descriptors_are_reported() {
     let mut measurement = good();
     measurement.total.failures.insert(FailureClass::AddressUnavailable, 2);
     measurement.total.failures.insert(FailureClass::FdUnavailable, 3);
@@ -327,7 +327,7 @@ fn an_interruption_comes_first_then_the_gravest_cause() {
 }
 
 #[test]
-fn names_of_quantiles() {
+fn quantiles_have_short_names() {
     for (q, name) in [
         (0.5, "p50"),
         (0.07, "p7"),
@@ -391,7 +391,7 @@ fn factors_have_two_digits() {
 }
 
 #[test]
-fn calls_in_the_warm_up_are_named() {
+fn calls_in_the_warm_up_are_reported() {
     let mut measurement = Measurement { window: Nanos::SECOND, ..Measurement::default() };
     measurement.total.warm_up = Counts { due: 20, succeeded: 20, ..Counts::default() };
     let mut verdict = Verdict::default();

@@ -13,7 +13,7 @@ fn arithmetic_saturates() {
 }
 
 #[test]
-fn seconds_to_the_nearest_nanosecond() {
+fn seconds_are_rounded_to_the_nearest_nanosecond() {
     for (secs, nanos) in [
         (0.1, 100_000_000),
         (1.234_567_891_2, 1_234_567_891),

@@ -113,7 +113,7 @@ fn bad_rates_name_the_input_and_a_good_one() {
 }
 
 #[test]
-fn rate_spans() {
+fn rate_spans_are_parsed() {
     for (text, from, to) in [
         ("2000/s", 2000.0, 2000.0),
         ("100..2000/s", 100.0, 2000.0),
@@ -168,7 +168,7 @@ fn messages_are_short_and_cannot_play_with_the_terminal() {
 }
 
 #[test]
-fn addresses_to_listen_on() {
+fn listen_addresses_are_parsed() {
     let read = |text: &str| parse_listen(text).map_or_else(|error| error.0, |at| at.to_string());
     assert_eq!(read("9464"), "127.0.0.1:9464");
     assert_eq!(read(":9464"), "127.0.0.1:9464");
@@ -182,7 +182,7 @@ fn addresses_to_listen_on() {
 
 proptest! {
     #[test]
-    fn nothing_typed_panics(text in "\\PC*", digits in "[0-9.,_/kMsmunhd -]{0,40}") {
+    fn typed_input_never_panics(text in "\\PC*", digits in "[0-9.,_/kMsmunhd -]{0,40}") {
         for text in [text, digits] {
             for message in [
                 parse_duration(&text).map(|_| ()),
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn whole_nanoseconds_are_taken_exactly(ns in 0..DURATION_MAX.0) {
+    fn whole_nanoseconds_are_parsed_exactly(ns in 0..DURATION_MAX.0) {
         prop_assert_eq!(parse_duration(&format!("{ns}ns")), Ok(Nanos(ns)));
         let text = format!("{}.{:09}s", ns / 1_000_000_000, ns % 1_000_000_000);
         prop_assert_eq!(parse_duration(&text), Ok(Nanos(ns)));

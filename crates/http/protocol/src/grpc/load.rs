@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_not_read() {
+    fn other_content_is_not_parsed_as_a_report() {
         let whole = double(1, 0.25);
         for cut in 1..whole.len() {
             assert_eq!(load_report(BASE64.encode(&whole[..cut]).as_bytes()), None, "{cut}");

@@ -56,7 +56,7 @@ impl Code {
 
     /// Returns the meaning of a response without `grpc-status`, by its HTTP status
     /// (`http-grpc-status-mapping.md`).
-    pub fn of_http(status: u16) -> Code {
+    pub fn from_http_status(status: u16) -> Code {
         match status {
             400 => Code::Internal,
             401 => Code::Unauthenticated,
@@ -141,7 +141,7 @@ pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
         .and_then(|value| str::from_utf8(value).ok()?.trim().parse::<u32>().ok());
     let Some(number) = number else {
         let message = format!("HTTP status {http_status} without grpc-status");
-        let code = Code::of_http(http_status);
+        let code = Code::from_http_status(http_status);
         return Status { code, number: u32::from(code.number()), message, sent: false };
     };
     if number == 0 {

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_and_files() {
+    fn fields_and_files_are_encoded() {
         let parts = [
             FormPart { field: "who", file: None, content: b"fred" },
             FormPart {

@@ -242,7 +242,7 @@ fn a_list_of_fields_is_bounded() {
 
 /// Violations that end the connection, with the section that they violate.
 #[test]
-fn violations_are_named() {
+fn violations_are_reported() {
     let control = |bytes: Vec<u8>| piece(CONTROL, &[vec![0], bytes].concat(), false);
     let settings = framed(frame::SETTINGS, &[]);
     for (input, code, section) in [

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_s_secret_has_the_nonces_in_it() {
+    fn the_secret_of_a_session_contains_the_nonces() {
         let field = |name: &str| format!("Digest realm=r, nonce=n, qop=auth, algorithm={name}");
         let secret =
             |name: &str| Answers::new(one(&field(name)).unwrap(), "u", "p", "c".to_owned()).secret;
@@ -356,7 +356,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_field_is_too_odd(field in prop::collection::vec(any::<u8>(), 0..80), tail in "\\PC*") {
+        fn no_field_panics(field in prop::collection::vec(any::<u8>(), 0..80), tail in "\\PC*") {
             challenge([field.as_slice(), format!("Digest {tail}").as_bytes()].into_iter());
         }
     }

@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_there_once_their_frame_is_whole() {
+    fn settings_are_available_once_their_frame_is_complete() {
         let table = [
             (&[][..], false),
             (&[0], false),

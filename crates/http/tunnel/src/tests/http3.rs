@@ -144,7 +144,7 @@ fn a_tunnel_waits_for_settings_and_carries_bytes() {
 }
 
 #[test]
-fn an_empty_end_closes_and_so_does_ours() {
+fn the_empty_end_of_either_side_closes_the_tunnel() {
     let mut io = asked(0..2);
     io.io.feed(0, &data(0, &head("200"), false));
     turn(&mut io);
@@ -176,7 +176,7 @@ fn a_refused_upgrade_has_its_status() {
 }
 
 #[test]
-fn a_server_without_the_setting_is_named() {
+fn a_server_without_the_setting_is_reported() {
     for settings in [&[][..], &[8, 0], &[6, 50]] {
         let mut io = tunnels(100);
         open(&mut io, [0]);

@@ -141,7 +141,7 @@ fn requests_follow_the_steps() {
 }
 
 #[test]
-fn values_and_cookies_are_carried_on() {
+fn values_and_cookies_are_carried_to_later_steps() {
     let mut world = Table::new(&[
         ("POST /login", "200\r\nSet-Cookie: sid=9; Path=/\r\nLocation: /items/12"),
         ("GET /items/12", "200\r\n\r\n\r\n{\"id\": 12}"),
@@ -176,7 +176,7 @@ fn a_failed_step_is_reported_and_the_rest_continues() {
 }
 
 #[test]
-fn files_are_looked_at_only_where_they_are() {
+fn steps_with_files_need_a_root() {
     let mut world = Table::new(&[]);
     let result =
         run("[[step]]\nname = 'tmp'\ndir = 'tmp'\nexpect = { empty = true }\n", &mut world);

@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_upgrades_are_named() {
+    fn invalid_upgrades_are_reported() {
         let refused = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
         let moves = || vec![SocketMove::Close(1000)];
         assert_eq!(run(moves(), refused, 500).0, format!("refused {}", refused.len()));

@@ -150,7 +150,7 @@ fn doubling_ends_where_the_client_is_the_limit() {
 }
 
 #[test]
-fn a_client_that_is_late_once_goes_on_and_twice_at_first_ends() {
+fn one_late_step_continues_the_ramp_and_two_at_the_start_end_it() {
     let late_below = |bound: f64| {
         move |level: f64| Point { client_limited: level < bound, ..saturates(350.0, level) }
     };
@@ -180,7 +180,7 @@ fn doubling_never_goes_beyond_its_bound() {
 }
 
 #[test]
-fn populations_are_whole_and_end_where_more_users_bring_nothing() {
+fn populations_are_whole_numbers_and_end_at_the_plateau() {
     let range = Range::Automatic { from: 1.0, to: 1e5 };
     let course = Course { axis: Axis::Population, overload: true, ..course(range) };
     let (steps, _) = walk(course, |level| users(400.0, 0.02, level));
@@ -226,7 +226,7 @@ fn an_objective_that_is_always_or_never_met_ends_the_search() {
 }
 
 #[test]
-fn a_hold_that_confirms_is_longer() {
+fn a_confirming_trial_is_longer() {
     let objectives = stats::parse_objectives("p99<50ms").unwrap();
     let find = Some(SearchConfig::from(10.0, objectives.clone()));
     let range = Range::Automatic { from: 10.0, to: 1e6 };
@@ -242,7 +242,7 @@ fn a_hold_that_confirms_is_longer() {
 }
 
 #[test]
-fn the_length_is_known_where_the_course_is() {
+fn the_length_is_known_if_the_course_is_known() {
     let range = Range::Given(vec![1.0, 2.0, 3.0]);
     let course = Course { repeat: 2, down: true, overload: true, ..course(range) };
     assert_eq!(Agenda::new(course.clone()).known_length(), Some(17));
@@ -302,7 +302,7 @@ fn the_remaining_steps_are_never_underestimated() {
 }
 
 #[test]
-fn a_search_has_as_much_left_as_it_has_trials() {
+fn the_remaining_time_of_a_search_follows_its_trials() {
     let find = SearchConfig::from(100.0, Vec::new());
     let course = Course { find: Some(find), ..course(Range::Given(Vec::new())) };
     let left =

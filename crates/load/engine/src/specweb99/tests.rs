@@ -178,7 +178,7 @@ fn an_ideal_server_has_every_connection_conform() {
 
 /// Most waits for the line hide 10 ms for a response, but not a second.
 #[test]
-fn a_slow_server_has_none_conform() {
+fn only_a_fast_server_has_conforming_connections() {
     for (takes, conforming) in [
         ((|_: &str| Nanos::from_millis(10)) as fn(&str) -> Nanos, USERS_AT_ONCE),
         (|_: &str| Nanos::from_millis(1_000), 0),

@@ -77,7 +77,7 @@ fn a_token_is_renewed_before_it_expires() {
 }
 
 #[test]
-fn refused_tokens_are_replaced_once_each_and_ever_later() {
+fn refused_tokens_are_replaced_once_each_with_growing_delays() {
     let tokens = tokens();
     send_request(&tokens, 0, &good("one", ""));
     let mut requests = Vec::new();
@@ -102,7 +102,7 @@ fn refused_tokens_are_replaced_once_each_and_ever_later() {
 }
 
 #[test]
-fn a_failing_endpoint_is_asked_ever_later() {
+fn retries_of_a_failing_endpoint_have_growing_delays() {
     let tokens = tokens();
     send_request(&tokens, 0, &good("one", ", \"expires_in\": 100"));
     let bad = heard(500, "{\"error\": \"server_error\", \"error_description\": \"no\\ndisk\"}");
@@ -116,7 +116,7 @@ fn a_failing_endpoint_is_asked_ever_later() {
 }
 
 #[test]
-fn answers_without_a_usable_token_are_named() {
+fn answers_without_a_usable_token_are_reported() {
     let at = "the token endpoint http://auth.example/token";
     let trouble = ExchangeError::new(FailureClass::Refused, "connection refused".into());
     for (answer, why) in [
@@ -157,7 +157,7 @@ fn a_machine_of_a_fleet_has_the_tokens_of_its_users() {
     plan.token.per_user = true;
     let tokens = Arc::new(Tokens::new(&plan).unwrap().unwrap());
     // users 1, 2, 4, 5 and 7 of eight
-    let parts = [Share::of_slots(&[1], 3).unwrap(), Share::of_slots(&[2], 3).unwrap()];
+    let parts = [Share::from_slots(&[1], 3).unwrap(), Share::from_slots(&[2], 3).unwrap()];
     tokens.provide(5);
     for row in tokens.take_due(Nanos::ZERO) {
         tokens.answered(row, &good(&format!("t{row}"), ""), Nanos::ZERO, Nanos::ZERO);

@@ -101,7 +101,7 @@ impl Worker {
         }
         let warm_up = self.journal.in_warm_up(intended);
         let stopping = self.edges.is_stopping();
-        while !stopping && let Some(next) = self.feedback.end_pause(user, now) {
+        while !stopping && let Some(next) = self.feedback.finish_pause(user, now) {
             match next {
                 Next::Now(_) => {}
                 Next::Later(at) => return self.edges.add_due(at),

@@ -209,7 +209,7 @@ fn calls_that_finish_in_swapped_order_are_counted_right() {
 }
 
 #[test]
-fn bodies_of_interleaved_responses_are_judged_apart() {
+fn bodies_of_interleaved_responses_are_judged_separately() {
     let mut plan = plan_of(1, 2, 2);
     plan.expect.body = Some(plan::BodyRule::Exact(b"abcde".to_vec()));
     let (notes, _) = run(plan, swapped());

@@ -44,7 +44,7 @@ impl DraftReader<'_> {
             let rate = rate / samplers.max(1) as f64;
             self.draft.notes.push(format!(
                 "{}: its throughput timer holds users back; here iterations arrive at that rate, \
-                 whatever the server does.",
+                 regardless of the server.",
                 load.name
             ));
             load.kind = LoadKind::Rate(rate);

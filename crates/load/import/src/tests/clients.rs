@@ -16,7 +16,7 @@ fn a_http_file_becomes_a_journey() {
 }
 
 #[test]
-fn scripts_of_a_http_file_are_no_requests() {
+fn scripts_in_an_http_file_are_not_requests() {
     let text = "### a\n< {%\n  request.variables.set('x', 1);\n%}\nGET http://h:1/a\n> {%\n\
         client.log('x: y');\n%}\n\n### b\nPOST http://h:1/b\n\nx\n\n>>! out.json\n";
     let imported = plan_of(Format::HttpFile, text);

@@ -131,7 +131,7 @@ fn string(name: &str, value: &str) -> String {
 }
 
 #[test]
-fn elements_of_the_table_are_taken() {
+fn elements_of_the_table_are_imported() {
     for (element, wanted) in [
         (
             controller(

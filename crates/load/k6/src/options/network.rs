@@ -144,7 +144,7 @@ impl OptionsReader<'_> {
             match (name.as_str(), value.as_str()) {
                 ("ttl", "inf" | "") => {}
                 ("ttl", _) => {
-                    self.warn("dns", "names are looked up once per test, whatever the ttl")
+                    self.warn("dns", "names are looked up once per test, regardless of the ttl")
                 }
                 ("select", "first") => made.first = true,
                 ("select", "random" | "roundRobin") => {}

@@ -63,7 +63,7 @@ fn replies_and_timers_do_not_wait_for_the_rate_of_requests() {
 }
 
 #[test]
-fn values_of_options_that_are_not_available_are_named() {
+fn values_of_options_that_are_not_available_are_reported() {
     for (options, words) in [
         ("hosts: { a: 'b' }", "\"b\" is not an address; write a: '192.0.2.1'"),
         ("blacklistIPs: ['x']", "\"x\" is not a range of addresses"),
@@ -117,7 +117,7 @@ fn a_test_begins_when_all_users_have_run_the_init_code() {
 }
 
 #[test]
-fn ignored_options_are_named_with_their_lines() {
+fn ignored_options_are_reported_with_their_lines() {
     let text = "export const options = {\n  vus: 2,\n  cloud: { projectID: 1 },\n  ext: {},\n  \
                 iterashuns: 4,\n};\nexport default function () {}";
     let read = |_: &str| Ok(text.as_bytes().to_vec());

@@ -96,7 +96,7 @@ fn headers_of_the_plan_are_replaced_or_left_out() {
 }
 
 #[test]
-fn groups_and_folders() {
+fn groups_and_folders_are_read() {
     let text = "[[step]]\nname = 'two'\ntogether = [ { name = 'x', url = '/1' }, \
         { name = 'y', url = '/2' } ]\nexpect = { order = ['y', 'x'], at-most = '2s' }\n\
         [[step]]\nname = 'tmp'\ndir = 'tmp'\nexpect = { empty = true }\n\

@@ -176,7 +176,7 @@ impl TraceSource for PlanTraces<'_> {
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
         match self.held.get(file) {
             Some(trace) => Ok(trace.clone()),
-            None => Trace::of_file(file, &self.files.read(file)?),
+            None => Trace::parse_file(file, &self.files.read(file)?),
         }
     }
 }

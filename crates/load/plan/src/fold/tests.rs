@@ -69,7 +69,7 @@ fn a_named_target_is_listed_by_name() {
 }
 
 #[test]
-fn an_invalid_pattern_is_named() {
+fn an_invalid_pattern_is_reported() {
     let why = |text: &str| parse_fold(text).unwrap_err().0;
     for (text, part) in [
         ("", "it begins with /"),

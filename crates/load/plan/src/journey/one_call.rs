@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_a_message_with_values_are_named() {
+    fn faults_of_a_message_with_values_are_reported() {
         for (rest, part) in [
             ("[grpc]\nmessage = '{{x}}'\n", "{{x}} is not defined"),
             ("[vars]\na = '1'\n", "no {{…}} in its message"),

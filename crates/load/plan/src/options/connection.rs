@@ -79,10 +79,10 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting { name: "group", value: "N", page: "loads",
         field: field!(off connection.group, COUNT), bounds: &[within(1.0, 10e3, "is {}; give 1 to 10000 requests")],
         help: "Send N requests together, and the next N when all responses are complete", ..ROW },
-    Setting { field: field!(off connection.depth, COUNT), bounds: &[least(1.0, "is 0: no call could go out; give 1 or more")],
+    Setting { field: field!(off connection.depth, COUNT), bounds: &[least(1.0, "is 0: no call could be sent; give 1 or more")],
         help: "Calls of a group outstanding on one connection; the rest use other connections of \
             the user", page: "plans", ..ROW },
-    Setting { field: field!(at connection.per_user, COUNT), bounds: &[least(1.0, "is 0: no call could go out; give 1 or more")],
+    Setting { field: field!(at connection.per_user, COUNT), bounds: &[least(1.0, "is 0: no call could be sent; give 1 or more")],
         help: "Connections that a user or session may have", page: "plans", ..ROW },
     Setting { field: field!(at connection.tries, COUNT_16), bounds: &[least(1.0, "is 0: a call \
         needs one attempt; give 1 or more")],

@@ -279,7 +279,7 @@ pub(super) static LOADS: &[Setting] = &[
     Setting { field: session!(off "parallel", parallel, COUNT), shown: |plan| plan.load.session().is_some_and(|it| it.parallel.is_some()),
         help: "Maximum number of calls of a group in flight", ..SESSION },
     Setting { field: session!(at "lead", lead, SWITCH),
-        help: "The first call of a group goes alone, the rest follows its response", ..SESSION },
+        help: "Send the first call of a group alone, and the others after its response", ..SESSION },
     Setting { field: session!(at "one_connection", one_connection, SWITCH),
         help: "A session ends with its connection", ..SESSION },
     Setting { field: session!(at "retry", retry, SWITCH),

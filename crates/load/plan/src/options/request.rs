@@ -141,7 +141,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         bounds: &[most(100.0, "is above 100 redirects a call; 10 is plenty")],
         help: "Follow up to N redirects per call [default: none; without =N: 10]", ..ROW },
     Setting { name: "follow-auth", value: "HOST[,HOST]", needs: Some("follow"), field: field!(add request.follow_auth, HOSTS), shown: |plan| !plan.request.follow_auth.is_empty(),
-        help: "Hosts to which redirects may take the login, cookies and secret headers along",
+        help: "Hosts that receive the login, cookies and secret headers after a redirect",
         more: "A redirect to another scheme, host or port drops the login (--user, --bearer, --digest, --aws-sigv4), the headers Host, Cookie and Authorization, and those whose names contain token, secret, password, api-key or session. A host that is named here gets them on any port, but not over http after https.", ..ROW },
     Setting { name: "cookies", common: true, field: field!(at request.cookies, SWITCH),
         help: "Keep cookies per user and send them back", ..ROW },

@@ -309,9 +309,9 @@ pub(super) static MACHINE: &[Setting] = &[
         help: "Longest busy wait before a due instant", ..DRIVER },
     Setting { name: "stack", value: "kernel[:batches]|own[:calls|:batches|:xdp=DEVICE]|auto", page: "paths",
         field: field!(at driver.stack, STACK),
-        help: "TCP of the connections: the kernel's, or own, in this process over a TUN device, or over DEVICE by AF_XDP (needs root); with :batches by io_uring, with own alone only while many packets come together [default: auto, the kernel's]", ..DRIVER },
+        help: "TCP implementation: the kernel's, or own, in this process over a TUN device, or over DEVICE by AF_XDP (needs root); with :batches by io_uring, plain own only while many packets arrive together [default: auto, the kernel's]", ..DRIVER },
     Setting { name: "sources", value: "PREFIX", page: "paths", field: field!(off driver.sources, SOURCES),
-        help: "Addresses that connections of --stack own come from; own:xdp needs it [default: a part of 198.18.0.0/16]", ..DRIVER },
+        help: "Source addresses of --stack own; required by own:xdp [default: a part of 198.18.0.0/16]", ..DRIVER },
     Setting { name: "tcp", value: "TRAITS", page: "paths", field: field!(off driver.tcp, TCP_TRAITS),
-        help: "How TCP of --stack own behaves where not as Linux does: ecn, keep-alive=15s, no-sack, no-timestamps, initial-window=4, receive-window=64k, ack-delay=0ms", ..DRIVER },
+        help: "Traits of the TCP of --stack own that differ from Linux: ecn, keep-alive=15s, no-sack, no-timestamps, initial-window=4, receive-window=64k, ack-delay=0ms", ..DRIVER },
 ];

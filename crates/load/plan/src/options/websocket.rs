@@ -72,7 +72,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Reset all WebSockets at this time of the run, and reconnect them at once: a reconnect storm", ..ROW },
     Setting { name: "ws-read-rate", value: "SIZE", field: field!(off websocket.read_rate, SIZE),
         bounds: &[within(1.0, 1e9, "takes 1 to 1G bytes per second")],
-        help: "Bytes per second that each connection reads, at most: a slow consumer. The socket's buffers fill first; --recv-buffer makes the client's smaller", ..ROW },
+        help: "Maximum bytes per second that each connection reads: a slow consumer. The socket's buffers fill first; --recv-buffer makes the client's smaller", ..ROW },
     Setting { name: "ws-per-connection", value: "N", field: field!(off websocket.per_connection, COUNT),
         bounds: &[within(1.0, 1e6, "is {}; give 1 to 1000000 WebSockets on each connection")],
         help: "Maximum number of WebSockets on one connection with --http 2 or 3, where each is a stream (RFC 8441, RFC 9220); fewer if the server allows fewer streams [default: 100]", ..ROW },

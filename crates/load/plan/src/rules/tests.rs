@@ -77,7 +77,7 @@ fn body_rules_are_read_and_shown() {
 }
 
 #[test]
-fn abort_rules() {
+fn abort_rules_are_parsed() {
     let rule = parse_abort_rule(" failures>50% for 5s ").unwrap();
     assert_eq!(rule.text, "failures>50% for 5s");
     assert_eq!(rule.hold, Nanos::from_secs(5));
@@ -121,7 +121,7 @@ fn a_zone_is_for_ipv6_alone() {
 }
 
 #[test]
-fn resolve_rules() {
+fn resolve_rules_are_parsed() {
     for (text, shown) in [
         ("Example.com:443:127.0.0.1", "example.com:443:127.0.0.1"),
         ("h:80:::1", "h:80:::1"),
@@ -167,7 +167,7 @@ fn resolve_rules() {
 }
 
 #[test]
-fn local_addresses() {
+fn local_addresses_are_parsed() {
     let shown = |text: &str| {
         parse_bind(text).map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
@@ -257,7 +257,7 @@ fn cores_are_parsed() {
 }
 
 #[test]
-fn bit_rates() {
+fn bit_rates_are_parsed() {
     check(
         parse_bits,
         &[
@@ -298,7 +298,7 @@ fn headers_are_parsed() {
 }
 
 #[test]
-fn methods_and_users() {
+fn methods_and_users_are_parsed() {
     assert_eq!(parse_method("PURGE").unwrap(), "PURGE");
     for bad in ["", "GET /", "connect", "G\nT"] {
         assert!(parse_method(bad).is_err(), "{bad:?}");

@@ -240,7 +240,7 @@ fn a_list_is_bounded() {
 proptest! {
     /// No text makes a parser panic, and accepted URLs can be sent: absolute, with host and port.
     #[test]
-    fn any_text_is_taken_or_refused(text in any::<String>(), based in any::<bool>()) {
+    fn any_text_is_accepted_or_refused(text in any::<String>(), based in any::<bool>()) {
         let base = based.then(|| Url::parse("http://base:81/x/").unwrap());
         if let Ok(targets) = parse_url_list(&text, base.as_ref()) {
             for target in targets {
@@ -255,7 +255,7 @@ proptest! {
 
     /// The same for texts that look like lists.
     #[test]
-    fn any_near_list_is_taken_or_refused(
+    fn any_almost_valid_list_is_accepted_or_refused(
         text in "((GET |POST |)(http://|https://|/|)[a-z:@%\\[\\]./?#=]{0,12}( weight=[0-9.e]{0,4}| body=.{0,5}){0,2}(\n|\r\n)){0,6}",
     ) {
         let base = Url::parse("http://base:81/x/").unwrap();

@@ -32,7 +32,7 @@ fn check_load(plan: &Plan, problems: &mut Problems) {
                 problems.add_if(
                     !session.start_gap.is_zero(),
                     "start_gap",
-                    "start_gap is for the users of a closed loop, and a rate says when sessions start; \
+                    "start_gap is for the users of a closed loop, and a rate determines when sessions start; \
                      drop it",
                 );
             } else if plan.connection.group.is_some() {
@@ -185,7 +185,7 @@ fn check_session(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
     problems.add_if(
         session.parallel == Some(0) || (session.parallel.is_some() && session.visits.is_empty()),
         "parallel",
-        "parallel is how many calls of a group of visits are under way at once: give 1 or more, and visits",
+        "parallel is the number of concurrent calls in a group of visits: give 1 or more, and visits",
     );
     check_visits(plan, session, problems);
     check_think(session.think, problems);
@@ -208,7 +208,7 @@ fn check_lengths(session: &SessionPlan, problems: &mut Problems) {
     problems.add_if(
         !lengths.is_empty() && !session.visits.is_empty(),
         "lengths",
-        "lengths and visits both say how many calls a session makes; drop one",
+        "lengths and visits both set the number of calls of a session; drop one",
     );
 }
 
@@ -222,7 +222,7 @@ fn check_pace(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
     ] {
         if given {
             let text = format!(
-                "pace and {what} both say when a session's next call falls due; drop one of them"
+                "pace and {what} both determine when a session's next call falls due; drop one of them"
             );
             problems.add("pace", text);
         }
@@ -275,7 +275,7 @@ fn check_stop(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         stop.at_once && stop.duration.is_none(),
         "at_once",
-        "at_once needs a duration, at whose end calls are given up; give -d, or drop at_once",
+        "at_once needs a duration, at whose end calls are abandoned; give -d, or drop at_once",
     );
     let sessions = plan.load.session().is_some();
     let listed = if plan.sequence.is_empty() { plan.targets.len() } else { plan.sequence.len() };

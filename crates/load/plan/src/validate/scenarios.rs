@@ -50,7 +50,7 @@ fn check_times(plan: &Plan, scenario: &ScenarioPlan, problems: &mut Problems) {
     for (wrong, why) in [
         (
             end.is_some_and(|end| scenario.start >= end),
-            "begins when the run is over; give an earlier start, or a longer -d",
+            "starts after the end of the run; give an earlier start, or a longer -d",
         ),
         (
             scenario.duration.is_some_and(units::Nanos::is_zero),

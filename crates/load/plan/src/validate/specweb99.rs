@@ -31,7 +31,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
             "each response is compared with its file already",
         ),
         (plan.measure.stream.is_some(), "--stream", "its responses are files"),
-        (plan.stop.duration.is_none(), "-n", "its connections are judged over a time: give -d"),
+        (plan.stop.duration.is_none(), "-n", "its connections are judged over a duration: give -d"),
         (request.follow_max > 0, "--follow", "each operation has one response"),
         (request.compressed, "--compressed", "each response is compared with its file"),
     ] {

@@ -144,7 +144,7 @@ fn check_messages(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.holds_websockets() && websocket.expect != MessageAnswer::Echo,
         "--ws-expect",
-        "--ws-expect needs --ws-message: with --ws-ping alone pings are all that is sent",
+        "--ws-expect needs --ws-message: with --ws-ping alone only pings are sent",
     );
 }
 

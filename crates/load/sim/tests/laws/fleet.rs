@@ -60,7 +60,7 @@ fn a_fleet_equals_one_process_bit_by_bit() {
     // machines of the same and of different weights
     for weights in [&[1.0; 4][..], &[1.0, 2.0, 0.5], &[1.0; 7]] {
         let table = SlotTable::new(weights);
-        let part = |slots: &Vec<u32>| Share::of_slots(slots, table.of).unwrap();
+        let part = |slots: &Vec<u32>| Share::from_slots(slots, table.of).unwrap();
         let shares = table.slots.iter().map(part).collect();
         let fleet = execute_parts(plan(), world(), shares, Box::new(encode_and_decode)).measurement;
         assert_eq!(fleet.total.counts, alone.total.counts, "{weights:?}");

@@ -151,7 +151,7 @@ fn each_second_counts_its_outcomes() {
 }
 
 #[test]
-fn the_warm_up_is_kept_apart() {
+fn the_warm_up_is_counted_separately() {
     let mut plan = open(1_000.0, 4);
     plan.stop.warm_up = Nanos::from_secs(2);
     let run = execute(plan, quick(), 2);

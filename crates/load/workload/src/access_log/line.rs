@@ -334,7 +334,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_is_too_odd(line in "\\PC*", cut in 0_usize..200) {
+        fn arbitrary_lines_are_handled(line in "\\PC*", cut in 0_usize..200) {
             parse_line(&line).ok();
             let cut = COMBINED.floor_char_boundary(cut);
             parse_line(&COMBINED[..cut]).ok();

@@ -101,7 +101,7 @@ impl FileContent {
 
 /// Returns the file with the picture of an advertisement: `file_set/dirNNNNN/classX_Y`.
 pub(crate) fn ad_picture(ad: u32) -> FileName {
-    FileName::of_row(ad as usize)
+    FileName::from_row(ad as usize)
 }
 
 #[cfg(test)]

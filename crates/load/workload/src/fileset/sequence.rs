@@ -96,7 +96,7 @@ pub fn sequence(
         Spec::Specweb99 { directories } => {
             let choice = specweb99::Choice::new(directories);
             let drawn = (0..requests).map(|_| choice.row(stream) as u32).collect();
-            let mut sequence = Sequence::of_files(paths, drawn);
+            let mut sequence = Sequence::from_paths(paths, drawn);
             sequence.connections = connections(requests, &mut seed.stream(Purpose::Sequence, 1));
             Ok(sequence)
         }
@@ -104,7 +104,7 @@ pub fn sequence(
             let weights = webstone::weights();
             let drawn = (0..requests).map(|_| by_weight(&weights, stream) as u32);
             let drawn = drawn.collect();
-            Ok(Sequence::of_files(paths, drawn))
+            Ok(Sequence::from_paths(paths, drawn))
         }
         Spec::Webbench { files } => {
             let missing = paths.len() as u32;
@@ -118,7 +118,7 @@ pub fn sequence(
                 (rows.start + stream.below(rows.end - rows.start)) as u32
             });
             let drawn = drawn.collect();
-            Ok(Sequence::of_files(paths, drawn))
+            Ok(Sequence::from_paths(paths, drawn))
         }
     }
 }
@@ -225,7 +225,7 @@ pub(crate) fn shuffle<T>(values: &mut [T], stream: &mut Stream) {
 }
 
 impl Sequence {
-    fn of_files(paths: Vec<String>, drawn: Vec<u32>) -> Sequence {
+    fn from_paths(paths: Vec<String>, drawn: Vec<u32>) -> Sequence {
         let objects = (0..paths.len() as u32).map(|row| vec![row]).collect();
         let steps = drawn.into_iter().map(|row| (row, 1)).collect();
         Sequence { paths, objects, steps, offs: Vec::new(), connections: Vec::new() }

@@ -78,7 +78,7 @@ impl FileName {
     }
 
     /// Returns the file in a row of the set.
-    pub(crate) fn of_row(row: usize) -> FileName {
+    pub(crate) fn from_row(row: usize) -> FileName {
         FileName {
             directory: (row / (CLASSES * FILES_PER_CLASS)) as u32,
             class: (row / FILES_PER_CLASS % CLASSES) as u8,
@@ -154,7 +154,7 @@ impl Choice {
 
     /// Returns the next requested file.
     pub fn file(&self, stream: &mut Stream) -> FileName {
-        FileName::of_row(self.row(stream))
+        FileName::from_row(self.row(stream))
     }
 
     pub(crate) fn row(&self, stream: &mut Stream) -> usize {
@@ -183,7 +183,7 @@ mod tests {
         let set = set(3, Seed(1));
         for (row, file) in set.files().iter().enumerate() {
             let name = FileName::parse(&file.path).unwrap();
-            assert_eq!((name, name.size()), (FileName::of_row(row), file.size));
+            assert_eq!((name, name.size()), (FileName::from_row(row), file.size));
             assert_eq!(name.to_string(), file.path);
         }
         for wrong in [

@@ -105,8 +105,8 @@ impl Split {
             Some(word) => {
                 let word = units::quoted(&String::from_utf8_lossy(word));
                 Err(RecordedError(format!(
-                    "a line begins with {word}: only curl commands are read, and a command goes on in \
-                     the next line after a backslash; join the line, or delete it"
+                    "a line begins with {word}: only curl commands are read, and a command continues on the \
+                     next line after a backslash; join the line, or delete it"
                 )))
             }
         }

@@ -43,7 +43,7 @@ impl Share {
     /// # Errors
     /// Fails if there is no slot, the slots do not increase, or one is not below `of`: a table may
     /// originate from another machine.
-    pub fn of_slots(slots: &[u32], of: u32) -> Result<Share, ShareError> {
+    pub fn from_slots(slots: &[u32], of: u32) -> Result<Share, ShareError> {
         let Some(last) = slots.last() else {
             return Err(ShareError("a worker without a slot".into()));
         };

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn delayed_levels_are_nothing_before_and_after() {
+    fn delayed_levels_are_zero_before_and_after() {
         let flat = Levels::new(&[stage(0.0, 7.0, 7.0)]).unwrap();
         let later = flat.delayed(secs(2.0), Some(secs(3.0)));
         let size = |at: f64| size(&later, at);

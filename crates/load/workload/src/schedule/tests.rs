@@ -158,7 +158,7 @@ fn an_infinite_gap_ends_the_schedule() {
 }
 
 #[test]
-fn impossible_specifications_are_named() {
+fn impossible_specifications_are_reported() {
     let good = ArrivalSpec::constant(1.0);
     assert_eq!(good.check(), Ok(()));
     for (spec, name) in [

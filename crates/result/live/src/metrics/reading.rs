@@ -149,10 +149,10 @@ impl Reading {
         families.extend(gauges(second));
         families.extend(histograms(total));
         if !total.messages.is_empty() {
-            families.extend(of_messages(&total.messages));
+            families.extend(message_metrics(&total.messages));
         }
         if total.streams.events > 0 {
-            families.extend(of_streams(&total.streams));
+            families.extend(stream_metrics(&total.streams));
         }
         Reading { run: run.clone(), families }
     }
@@ -161,13 +161,13 @@ impl Reading {
     #[must_use]
     pub fn with_agents(mut self, agents: &[AgentNow]) -> Reading {
         if !agents.is_empty() {
-            self.families.extend(of_agents(agents));
+            self.families.extend(agent_metrics(agents));
         }
         self
     }
 }
 
-fn of_agents(agents: &[AgentNow]) -> Vec<MetricFamily> {
+fn agent_metrics(agents: &[AgentNow]) -> Vec<MetricFamily> {
     let family = |name, help, kind, unit, value: &dyn Fn(&AgentNow) -> Option<Value>| {
         let sample = |agent: &AgentNow| {
             let labels = vec![
@@ -239,7 +239,7 @@ fn plain(value: Value) -> Vec<Sample> {
     vec![Sample { labels: Vec::new(), value }]
 }
 
-fn labelled(label: &'static str, name: &str, count: u64) -> Sample {
+fn labeled_sample(label: &'static str, name: &str, count: u64) -> Sample {
     Sample { labels: vec![(label, name.to_owned())], value: Value::Count(count) }
 }
 
@@ -251,7 +251,7 @@ fn outcomes(counts: &Counts) -> Vec<Sample> {
         ("dropped", counts.dropped),
         ("abandoned", counts.abandoned),
     ]
-    .map(|(name, count)| labelled("outcome", name, count))
+    .map(|(name, count)| labeled_sample("outcome", name, count))
     .into()
 }
 
@@ -270,7 +270,8 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
         value: Value::Count(total.failures.get(class).copied().unwrap_or(0)),
     };
     let answers = total.status.seen();
-    let answers = answers.map(|(status, count)| labelled("status", &status.to_string(), count));
+    let answers =
+        answers.map(|(status, count)| labeled_sample("status", &status.to_string(), count));
     let rows: [CounterRow; 14] = [
         (
             "calls_intended",
@@ -330,7 +331,7 @@ fn sessions(total: &Snapshot) -> Vec<Sample> {
 }
 
 fn events<const N: usize>(rows: [(&str, u64); N]) -> Vec<Sample> {
-    rows.map(|(name, count)| labelled("event", name, count)).into()
+    rows.map(|(name, count)| labeled_sample("event", name, count)).into()
 }
 
 fn gauges(second: &Second) -> Vec<MetricFamily> {
@@ -404,7 +405,7 @@ fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
 }
 
 /// Returns figures of WebSockets, if there were any.
-fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
+fn message_metrics(tally: &MessageTally) -> Vec<MetricFamily> {
     let (counts, fan_out) = (&tally.counts, &tally.fan_out);
     let messages = events([
         ("sent", counts.sent),
@@ -437,7 +438,7 @@ fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
 }
 
 /// Returns figures of event streams, if there were any.
-fn of_streams(tally: &StreamTally) -> Vec<MetricFamily> {
+fn stream_metrics(tally: &StreamTally) -> Vec<MetricFamily> {
     let one = |count: u64| plain(Value::Count(count));
     let ended = events([("whole", tally.whole), ("empty", tally.empty), ("cut", tally.cut)]);
     let counters: [CounterRow; 3] = [

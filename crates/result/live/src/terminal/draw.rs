@@ -273,12 +273,12 @@ const KEYS: [(&str, &str); 4] = [
 ];
 
 const WORDS: [&str; 7] = [
-    "due       calls that fell due by the plan",
+    "due       calls that fell due under the plan",
     "completed succeeded, failed or timed out",
     "in flight issued and not yet answered",
     "slip      p99 of how late calls were issued",
     "Response time counts from the instant a call was due.",
-    "Rates and times of the last second are shown beside those",
+    "Rates and times of the last second are shown alongside those",
     "of the whole measured part; the warm-up is kept apart.",
 ];
 

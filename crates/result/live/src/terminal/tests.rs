@@ -239,7 +239,7 @@ fn phases_have_room_without_failures() {
 }
 
 #[test]
-fn of_many_statuses_and_failures_the_rarest_are_counted() {
+fn the_rarest_of_many_statuses_and_failures_are_only_counted() {
     let mut all = total(1);
     (300..320).for_each(|status| all.status.add_n(status, 1));
     all.failures.insert(FailureClass::Refused, 1);
@@ -316,7 +316,7 @@ fn hostile_figures_can_be_drawn() {
 
 /// Each phase of a run has a name and a remaining time.
 #[test]
-fn the_phase_and_the_time_left() {
+fn the_phase_and_the_time_left_are_shown() {
     let head = |subject: Subject, at: f64, warm_up: bool| {
         let mut model = Model::new(subject);
         let latest = Second { at_s: at, warm_up, ..second(0) };
@@ -373,7 +373,7 @@ fn the_graphs_keep_a_bounded_number_of_seconds() {
 }
 
 #[test]
-fn a_name_cannot_speak_to_the_terminal() {
+fn control_characters_of_a_name_are_escaped() {
     let name = "http://x/\u{1b}\u{202e}\u{61c}\u{e0041}".to_owned();
     let model = Model::new(Subject { name, ..subject() });
     let shown = grid(&model, (80, 24), LOOK);

@@ -50,11 +50,11 @@ pub fn protocols(sides: &[Vec<RunRecord>], responses: &[Hist]) -> Vec<ProtocolRe
         return Vec::new();
     }
     let sides = plans.into_iter().zip(sides).zip(responses);
-    sides.map(|((plan, runs), response)| of_side(plan, runs, response)).collect()
+    sides.map(|((plan, runs), response)| protocol_record(plan, runs, response)).collect()
 }
 
 /// Returns the figures of all runs of one side.
-fn of_side(plan: &Plan, runs: &[RunRecord], response: &Hist) -> ProtocolRecord {
+fn protocol_record(plan: &Plan, runs: &[RunRecord], response: &Hist) -> ProtocolRecord {
     let sum = |of: fn(&RunRecord) -> u64| runs.iter().map(of).sum::<u64>();
     let all = |of: RunHist| {
         let mut all = Hist::new();

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_far_away_is_named() {
+    fn an_agent_that_is_far_away_is_reported() {
         let usual = |host| agent(host, 4_000, 100, "1");
         let far = AgentFacts { labels: "region=south".into(), ..agent("c", 95_000, 100, "1") };
         let found = uneven_agents(&fleet(vec![usual("a"), usual("b"), far])).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_named_with_their_number() {
+    fn other_versions_are_reported_with_their_number() {
         let one = |build| agent("a", 1, 100, build);
         assert_eq!(mixed_versions(&fleet(vec![one("1.0"), one("")]), "1.0"), None);
         let found =

@@ -345,7 +345,7 @@ impl RunRecord {
             bodies: BodiesRecord::new(report),
             per_url: rows::per_url(report),
             by_tag: rows::by_tag(report),
-            journeys: JourneyRecord::of_plan(&report.plan, &total.journeys),
+            journeys: JourneyRecord::from_plan(&report.plan, &total.journeys),
             bytes: BytesRecord::new(total),
             concurrency: ConcurrencyRecord::new(figures, total),
             calls_per_connection: known(figures.calls_per_connection),

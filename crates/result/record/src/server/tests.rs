@@ -82,7 +82,7 @@ fn sentence(calls: &[Call]) -> String {
 }
 
 #[test]
-fn a_server_that_serves() {
+fn a_serving_server_is_described() {
     assert_eq!(sentence(&served(0, 10_000)), "serving: 1,000 calls, all of them as expected");
     let mut calls = served(0, 50_000);
     calls.iter_mut().for_each(|call| call.0 /= 5);
@@ -96,7 +96,7 @@ fn a_server_that_serves() {
 }
 
 #[test]
-fn a_share_that_fails_is_named_by_status_and_error() {
+fn a_failing_share_is_described_by_status_and_error() {
     let mut calls = served(0, 10_000);
     for (index, call) in calls.iter_mut().enumerate() {
         match index % 10 {
@@ -127,7 +127,7 @@ fn failures_that_begin_and_never_end_have_a_beginning() {
 }
 
 #[test]
-fn a_dead_server_is_gone() {
+fn a_server_that_died_is_reported_as_gone() {
     let mut calls = served(0, 3_200);
     calls.extend([(3_201, 0, Some(FailureClass::Reset)), (3_202, 0, Some(FailureClass::Reset))]);
     calls.push((3_202, 0, Some(FailureClass::ClosedEarly)));
@@ -142,7 +142,7 @@ fn a_dead_server_is_gone() {
 }
 
 #[test]
-fn a_server_that_refuses_from_the_start_or_later() {
+fn a_refusing_server_is_described() {
     let all = failed(0, 10_000, 0, FailureClass::Refused);
     assert_eq!(
         sentence(&all),
@@ -157,7 +157,7 @@ fn a_server_that_refuses_from_the_start_or_later() {
 }
 
 #[test]
-fn a_server_that_stalls() {
+fn a_stalled_server_is_described() {
     let server = Server::new(&report(measured(&served(0, 4_100), 8)));
     assert_eq!(
         server.sentence(),
@@ -216,7 +216,7 @@ fn client_failures_do_not_blame_the_server() {
 }
 
 #[test]
-fn rows_of_the_series_replace_beats() {
+fn rows_of_the_series_replace_missing_beats() {
     let mut calls = served(0, 3_000);
     calls.extend(failed(3_000, 10_000, 0, FailureClass::Refused));
     let mut measurement = measured(&calls, 0);

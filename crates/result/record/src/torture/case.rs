@@ -240,7 +240,7 @@ impl CaseRecord {
             same_as: row.same_as.clone(),
             skipped: row.skipped.clone(),
             notes: row.notes.clone(),
-            recovery_s: Recovery::of_case(row.recovery),
+            recovery_s: Recovery::for_case(row.recovery),
             elapsed_s: row.took.as_secs_f64(),
             health: row.health.as_ref().map(HealthRecord::new),
             server: row.server.as_ref().map(ServerCaseRecord::new),
@@ -296,7 +296,7 @@ impl HealthRecord {
 
 impl Recovery {
     /// Null in JSON where plain requests got their usual response at once.
-    fn of_case(recovery: CaseRecovery) -> Option<Recovery> {
+    fn for_case(recovery: CaseRecovery) -> Option<Recovery> {
         match recovery {
             CaseRecovery::AtOnce => None,
             CaseRecovery::After(duration) => Some(Recovery::new(Some(duration))),
@@ -320,7 +320,7 @@ impl Recovery {
 
 impl LimitRecord {
     /// Returns the numbers that a case measured.
-    pub(super) fn of_case(row: &CaseResult) -> impl Iterator<Item = LimitRecord> {
+    pub(super) fn for_case(row: &CaseResult) -> impl Iterator<Item = LimitRecord> {
         row.measures.iter().map(|one| LimitRecord::new(&row.case.id, one))
     }
 

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_over_deadline() {
+    fn the_cost_is_slots_over_deadline() {
         let table = [
             // Apache event as Debian ships it; nginx with one worker of 768 connections
             (Some(20.0), Some(150), None, Some(7.5)),

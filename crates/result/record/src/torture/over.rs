@@ -21,7 +21,7 @@ impl OverCase {
     pub fn new(result: &CaseResult) -> OverCase {
         OverCase {
             case: CaseRecord::new(result, &[]),
-            limits: LimitRecord::of_case(result).collect(),
+            limits: LimitRecord::for_case(result).collect(),
             is_meter: cost::is_meter(&result.case),
         }
     }

@@ -74,7 +74,7 @@ impl<'de> Deserialize<'de> for Day {
 impl Day {
     /// Returns the day in UTC of an instant in seconds since 1970-01-01; the first representable
     /// day if the number is not a valid instant.
-    pub fn of_unix(seconds: f64) -> Day {
+    pub fn from_unix_seconds(seconds: f64) -> Day {
         // values beyond the range saturate, and are not instants
         let instant = OffsetDateTime::from_unix_timestamp(seconds as i64);
         Day(instant.map_or(Date::MIN, OffsetDateTime::date))

@@ -41,7 +41,7 @@ impl Style {
 
 /// Renders the document as text, brief or complete, with a line feed at its end.
 pub(crate) fn text(document: &Document, style: Style) -> String {
-    let mut page = Page::default().coloured(style.color);
+    let mut page = Page::default().with_color(style.color);
     write(&mut page, document, style.form());
     finished(page, style)
 }
@@ -53,7 +53,7 @@ pub(crate) fn text_with_result(
     result: impl IntoIterator<Item = Block>,
     style: Style,
 ) -> String {
-    let mut page = Page::default().coloured(style.color);
+    let mut page = Page::default().with_color(style.color);
     write(&mut page, document, style.form());
     if style.columns > 0 && page.lines() > LINES {
         let mut last = Document::default();

@@ -352,7 +352,7 @@ fn scalability(law: &Usl) -> String {
     let most = show::rate(law.x_max.round());
     let most = match law.n_max.is_finite() {
         true => {
-            format!("largest throughput {most} at {} calls at once", words::figure(law.n_max))
+            format!("largest throughput {most} at {} concurrent calls", words::figure(law.n_max))
         }
         false => format!("no more than {most}"),
     };

@@ -108,7 +108,7 @@ fn server_text_cannot_rewrite_a_line() {
 }
 
 #[test]
-fn colour_changes_nothing_but_marks() {
+fn color_changes_only_marks() {
     let coloured = text(&mixed(), Style { color: true, ..PLAIN });
     assert!(coloured.contains("\u{1b}[32m✓\u{1b}[0m welcome"), "{coloured}");
     assert!(coloured.contains("\u{1b}[1;31m✗\u{1b}[0m hello"), "{coloured}");
@@ -120,7 +120,7 @@ fn colour_changes_nothing_but_marks() {
 }
 
 #[test]
-fn the_json_keeps_its_schema() {
+fn the_json_follows_its_schema() {
     for result in [mixed(), unreachable(), CheckRecord::new(&CheckResult::default())] {
         fits_its_schema("check", &json(&result));
         assert_eq!(record::check::read(&json(&result)), Ok(result));

@@ -57,7 +57,7 @@ fn lines_fit_the_terminal_and_ascii_is_ascii() {
 
 /// Refusals are answered fast: their rate is not a throughput.
 #[test]
-fn a_failing_side_is_named_and_its_refusals_are_not_compared() {
+fn a_failing_side_is_reported_and_its_refusals_are_not_compared() {
     let failing = |index| {
         let mut run = run(index, 1.0, 1.0);
         let total = &mut run.measurement.total;
@@ -89,7 +89,7 @@ fn single_runs_are_not_judged() {
 }
 
 #[test]
-fn runs_recorded_apart_are_compared_by_their_repeats() {
+fn runs_recorded_separately_are_compared_by_their_repeats() {
     let mut before = run(0, 1.0, 1.0);
     before.runs = (0..5).map(|index| run(index, 1.0, 1.0).runs[0]).collect();
     let mut after = run(0, 1.0, 1.0);
@@ -148,7 +148,7 @@ fn bounds_are_judged() {
 }
 
 #[test]
-fn the_json_keeps_its_schema() {
+fn the_json_follows_its_schema() {
     for report in [session(1.07, 0.9, &["p99 +5%"]), single(), comparison(vec![], vec![], "", &[])]
     {
         super::fits_its_schema("compare", &json(&report));

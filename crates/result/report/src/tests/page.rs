@@ -248,7 +248,7 @@ fn statuses_are_drawn_along_the_run() {
 }
 
 #[test]
-fn many_statuses_are_few_parts_and_lose_nothing() {
+fn many_statuses_are_grouped_into_few_parts() {
     let mut report = fixtures::valid();
     let statuses: Vec<(u16, u64)> = (0..12).map(|n| (400 + n, 20 - u64::from(n))).collect();
     let classes = [Refused, Reset, ClosedEarly, Tls].map(|class| (class, 2));

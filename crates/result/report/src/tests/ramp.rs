@@ -122,7 +122,7 @@ fn a_knee_without_a_lower_end_is_noted() {
 
 /// Too few usable steps: no figure, and INVALID.
 #[test]
-fn nothing_is_concluded_from_crumbs() {
+fn too_few_usable_steps_give_no_result() {
     let mut report = ramp(&["http://127.0.0.1:2020/work"]);
     for step in report.steps.iter_mut().filter(|step| step.point.level < 500.0) {
         step.point.client_limited = true;
@@ -140,7 +140,7 @@ fn nothing_is_concluded_from_crumbs() {
 }
 
 #[test]
-fn a_capacity_in_a_few_words() {
+fn a_capacity_is_described_in_few_words() {
     let of = |axis, at, low, high| crate::ramp::capacity_description(axis, &Span { at, low, high });
     let (rate, users) = (stats::curve::Axis::Rate, stats::curve::Axis::Population);
     assert_eq!(of(rate, 261.4, 240.0, 300.0), "261.4/s");
@@ -167,7 +167,7 @@ fn no_line_is_wider_than_the_page() {
 }
 
 #[test]
-fn every_ramp_keeps_the_schema() {
+fn every_ramp_follows_the_schema() {
     for report in [ramp(&["one"]), ramp(&["one", "two"])] {
         assert_eq!(errors(&document(&report)), "");
     }
@@ -313,7 +313,7 @@ fn steps_are_grouped_by_purpose() {
 }
 
 #[test]
-fn a_server_that_fails_at_the_lowest_load_is_named() {
+fn a_server_that_fails_at_the_lowest_load_is_reported() {
     let mut report = ramp(&["one"]);
     for step in &mut report.steps {
         let total = &mut step.run.measurement.total;

@@ -40,7 +40,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn every_run_keeps_the_schema() {
+fn every_run_follows_the_schema() {
     let runs = [
         fixtures::valid(),
         fixtures::troubled(),

@@ -217,7 +217,7 @@ fn a_peers_bytes_never_reach_the_terminal_raw() {
 }
 
 #[test]
-fn colour_marks_the_two_words_only() {
+fn color_marks_only_the_two_words() {
     let plain = text(&fixtures::troubled(), PLAIN);
     let coloured = text(&fixtures::troubled(), Style { color: true, ..PLAIN });
     assert!(coloured.starts_with("Server        \u{1b}[1;31mfailing\u{1b}[0m: "), "{coloured}");

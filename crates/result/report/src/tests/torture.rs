@@ -148,7 +148,7 @@ fn conduit_peer() -> conduit::Peer {
 }
 
 #[test]
-fn the_json_keeps_its_schema() {
+fn the_json_follows_its_schema() {
     for report in [mixed(), lost(), pressed(), report_with_load(), watched()] {
         fits_its_schema("torture", &json(&report.record()));
     }

@@ -144,7 +144,7 @@ fn waived(file: &str) -> Report {
     let mut known: Vec<_> = report.result.cases.iter().map(|one| one.case.clone()).collect();
     known.push(case("S-55"));
     let waivers = waivers::read(file, &known).unwrap();
-    let today = Day::of_unix(report.started_unix_s);
+    let today = Day::from_unix_seconds(report.started_unix_s);
     report.waivers = waivers::apply(&waivers, &report.result.cases, today);
     report
 }

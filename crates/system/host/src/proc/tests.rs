@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn lists_of_cores() {
+fn lists_of_cores_are_parsed() {
     for (text, expected) in [
         ("0\n", &[0][..]),
         ("0-3", &[0, 1, 2, 3]),
@@ -74,7 +74,7 @@ fn an_ended_process_has_its_status() {
 }
 
 #[test]
-fn sockets_of_a_port_by_state() {
+fn sockets_of_a_port_are_counted_by_state() {
     let line =
         |own: u16, state: &str| format!("0: 0100007F:{own:04X} 0100007F:C000 {state} 0:0 0\n");
     let table = format!(
@@ -124,7 +124,7 @@ fn the_range_of_ports() {
 
 #[test]
 #[cfg(target_endian = "little")]
-fn sockets_that_listen() {
+fn listening_sockets_are_found() {
     let v4 = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 637 1 0
@@ -167,7 +167,7 @@ Num       RefCount Protocol Flags    Type St Inode Path
 }
 
 #[test]
-fn links_to_sockets() {
+fn links_to_sockets_are_parsed() {
     assert_eq!(socket_inode("socket:[634]"), Some(634));
     for other in ["pipe:[634]", "/dev/null", "socket:[]", "socket:[6", ""] {
         assert_eq!(socket_inode(other), None, "{other:?}");
@@ -198,7 +198,7 @@ nonsense
 }
 
 #[test]
-fn unusual_scheduling_is_named() {
+fn unusual_scheduling_is_reported() {
     let stat = |tail: &str| format!("7 (a b) c) R 1 {}{tail} 0 0", "0 ".repeat(35));
     assert_eq!(scheduling(&stat("0 0")), None);
     assert_eq!(scheduling(&stat("1 2")).as_deref(), Some("SCHED_RR 1"));

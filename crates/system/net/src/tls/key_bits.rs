@@ -4,7 +4,7 @@ use rustls_pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
 /// Returns the number of bits of the public key; 0 for an unknown kind of certificate or key.
-pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> u32 {
+pub(crate) fn key_bits(certificate: &CertificateDer<'_>) -> u32 {
     let Ok(parsed) = EndEntityCert::try_from(certificate) else { return 0 };
     key_size(parsed.subject_public_key_info().as_ref()).unwrap_or(0)
 }
@@ -72,14 +72,14 @@ mod tests {
     };
 
     #[test]
-    fn curves_by_their_order() {
+    fn curves_have_the_bits_of_their_order() {
         for (kind, bits) in
             [(&PKCS_ECDSA_P256_SHA256, 256), (&PKCS_ECDSA_P384_SHA384, 384), (&PKCS_ED25519, 253)]
         {
             let key = KeyPair::generate_for(kind).unwrap();
             let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
             let certificate = params.self_signed(&key).unwrap();
-            assert_eq!(of_certificate(certificate.der()), bits);
+            assert_eq!(key_bits(certificate.der()), bits);
         }
     }
 

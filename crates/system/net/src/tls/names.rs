@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn other_peoples_names() {
+    fn names_of_openssl_and_iana_are_accepted() {
         for (typed, ours) in [
             ("ECDHE-RSA-AES128-GCM-SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
             ("tls_ecdhe_rsa_with_aes_128_gcm_sha256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_stays_and_doubles_go() {
+    fn the_order_is_kept_and_duplicates_are_removed() {
         let typed = ["P-384", "x25519", "secp384r1"].map(str::to_owned);
         let names: Vec<_> = groups(&typed).unwrap().iter().map(|group| group.name()).collect();
         assert_eq!(format!("{names:?}"), "[secp384r1, X25519]");

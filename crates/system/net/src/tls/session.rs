@@ -175,7 +175,7 @@ pub(crate) fn facts_of_state(connection: &rustls::CommonState) -> Option<TlsFact
         cipher,
         group: group.map(|group| format!("{:?}", group.name())).unwrap_or_default(),
         resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
-        key_bits: certificate.map_or(0, crate::tls::key_bits::of_certificate),
+        key_bits: certificate.map_or(0, crate::tls::key_bits::key_bits),
         alpn: String::from_utf8_lossy(alpn).into_owned(),
     })
 }

@@ -355,7 +355,7 @@ fn nothing_is_resumed_when_resumption_is_off() {
 }
 
 #[test]
-fn a_server_that_keeps_no_sessions_is_visited_in_full() {
+fn without_stored_sessions_every_handshake_is_full() {
     let pki = pki();
     let mut config = any_server(&pki);
     config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -550,7 +550,7 @@ fn a_self_signed_server_is_trusted_by_its_own_certificate() {
 }
 
 #[test]
-fn plain_text_instead_of_tls_is_named_as_such() {
+fn plain_text_instead_of_tls_is_recognized() {
     let pki = pki();
     for step in [1, 7, usize::MAX] {
         let mut session = factory(&trusting(&pki)).session("localhost").unwrap();

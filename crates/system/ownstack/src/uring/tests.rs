@@ -146,7 +146,7 @@ fn an_ended_ring_keeps_sent_and_unread_packets() {
 }
 
 #[test]
-fn another_thread_may_not_use_it_and_nothing_breaks() {
+fn use_from_another_thread_is_refused_safely() {
     let Some((ring, peer)) = queue() else { return };
     let elsewhere = std::thread::spawn(move || {
         let mut ring = ring;

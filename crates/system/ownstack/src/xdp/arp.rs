@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_frames_are_nothing() {
+    fn unknown_frames_are_ignored() {
         let we = ours();
         let whole = theirs(REQUEST, SERVER, [10, 9, 0, 1]);
         for length in 0..ARP_FRAME {

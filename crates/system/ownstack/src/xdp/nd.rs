@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn other_packets_are_tcps() {
+    fn other_packets_belong_to_tcp() {
         let mut frame = ours().probe(address("fd00:9::5"));
         frame[54] = 2;
         let parsed = ours().parse(&frame);

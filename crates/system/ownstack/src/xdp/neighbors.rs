@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn no_stranger_fills_the_memory() {
+    fn unknown_hosts_cannot_fill_the_table() {
         let mut we = Neighbors::default();
         let address = |number: u32| IpAddr::V4(Ipv4Addr::from_bits(number));
         for number in 0..100_000 {

@@ -475,7 +475,7 @@ mod tests {
     /// Checks the instructions for the kernel, byte by byte.
     #[cfg(target_endian = "little")]
     #[test]
-    fn the_bytes() {
+    fn the_program_has_the_expected_bytes() {
         let rows = whole("10.9.0.1", 254);
         let bytes: Vec<String> = rows
             .iter()

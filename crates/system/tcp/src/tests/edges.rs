@@ -27,7 +27,7 @@ fn all_questions_whether_we_are_there_are_answered() {
 }
 
 #[test]
-fn doubtful_segments_and_strays_are_limited_apart() {
+fn doubtful_segments_and_strays_are_limited_separately() {
     let mut stage = Stage::established();
     for _ in 0..3_000 {
         stage.peer_sends(flag::RST, 50, 1, b"");

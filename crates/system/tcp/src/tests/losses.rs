@@ -262,7 +262,7 @@ fn an_unused_window_decays() {
 /// The growth counter of the window survives idle periods: 48 segments in three calls let a window
 /// of 10 grow to 11, 12, 13 and 14.
 #[test]
-fn rest_forgets_nothing_of_the_window() {
+fn an_idle_period_keeps_the_window() {
     let mut stage = stage();
     stage.burst(20, 0);
     stage.write(10 * FULL);

@@ -238,7 +238,7 @@ fn a_call_after_the_other_sets_no_timer_of_its_own() {
 }
 
 #[test]
-fn the_request_carries_the_acknowledgement() {
+fn the_request_carries_the_acknowledgment() {
     let mut stage = Stage::established();
     stage.write(100);
     assert_eq!(stage.sent(), ["PA 1:100 ack 1"]);
@@ -315,7 +315,7 @@ fn data_beyond_a_hole_is_reported_latest_first() {
 }
 
 #[test]
-fn three_duplicates_send_the_lost_segment_again_and_only_that() {
+fn three_duplicates_resend_only_the_lost_segment() {
     let mut stage = Stage::established();
     stage.write(8 * FULL);
     assert_eq!(stage.sent().len(), 8);
@@ -484,7 +484,7 @@ fn challenges_are_limited() {
 }
 
 #[test]
-fn we_close_first_and_the_tuple_rests() {
+fn after_an_active_close_the_tuple_waits() {
     let mut stage = Stage::established();
     stage.stack.close(stage.now, 0, false);
     assert_eq!(stage.sent(), ["FA 1:0 ack 1"]);
@@ -550,7 +550,7 @@ fn an_unanswered_fin_abandons_the_orphan() {
 }
 
 #[test]
-fn strangers_are_reset() {
+fn segments_without_a_connection_are_reset() {
     let mut stage = Stage::established();
     stage.deliver_stray();
     assert_eq!(stage.sent(), ["R 900:0"]);

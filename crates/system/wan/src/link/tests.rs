@@ -179,7 +179,7 @@ fn with_order_kept_the_mean_delay_rises_with_the_rate() {
 }
 
 #[test]
-fn an_outage_holds_or_loses() {
+fn an_outage_delays_or_drops_packets() {
     let packets = [(0, 40), (10_500, 40), (11_500, 40)];
     assert_eq!(fates(&mut link("outage=10ms:1ms:fixed"), &packets), "0@0 1@11000 2@11500");
     assert_eq!(fates(&mut link("outage=10ms:1ms:fixed:lose"), &packets), "1! 0@0 2@11500");
@@ -204,7 +204,7 @@ fn a_delay_does_not_change_which_packets_are_lost() {
 }
 
 #[test]
-fn directions_and_links_draw_apart() {
+fn directions_and_links_draw_independent_numbers() {
     let lost = |index, direction| -> Vec<u32> {
         let mut link = PathLink::new(up("loss=5%"), Seed(1), index, direction, Nanos::ZERO);
         let mut lost = Vec::new();

@@ -16,7 +16,7 @@ struct OneTrace;
 
 impl TraceSource for OneTrace {
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
-        Trace::of_file(file, b"1\n")
+        Trace::parse_file(file, b"1\n")
     }
 }
 
@@ -41,7 +41,7 @@ fn items_after_a_profile_win_over_it() {
 }
 
 #[test]
-fn links_in_words() {
+fn links_are_described_as_text() {
     let up = |text: &str| describe(&read(text).up);
     assert_eq!(up("perfect"), "nothing");
     assert_eq!(
@@ -108,7 +108,7 @@ fn traces_go_with_the_path() {
 }
 
 #[test]
-fn errors_are_named() {
+fn errors_are_reported() {
     let lines = [
         wrong(""),
         wrong("4gg"),

@@ -109,8 +109,8 @@ impl<'a> Results<'a> {
         let mut notes = Vec::new();
         if self.medians_differ {
             notes.push(
-                "the median is the middle one (of two: their mean); ab's own, which lies beside \
-                 it, is printed under --strict"
+                "the median is the middle one (of two: their mean); ab's own median, a neighboring \
+                 value, is printed with --strict"
                     .to_owned(),
             );
         }

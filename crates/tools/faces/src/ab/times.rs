@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle_and_abs_is_beside_it() {
+    fn the_true_median_and_the_median_of_ab_are_computed() {
         for (values, right, of_ab) in [
             (vec![5], 5, 5),
             (vec![1, 9], 5, 9),

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris_are_taken_apart_as_there() {
+    fn uris_are_parsed_as_by_h2load() {
         let shown = |uri: &str| match (base(uri), parts(uri)) {
             (Some(base), Some(parts)) => {
                 format!("{} {} {} {}", base.scheme(), base.host, base.port, parts.path)

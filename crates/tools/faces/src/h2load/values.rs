@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_there() {
+    fn numbers_are_read_as_by_h2load() {
         assert_eq!(
             ["7", "", "7x", "-1", "9999999999999999999"].map(whole),
             [Some(7), None, None, None, None]
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_shown_as_there() {
+    fn numbers_are_shown_as_by_h2load() {
         let spans = [0, 49_999, 999_999, 2_930_400, 1_000_000_000, 61_994_999_999];
         let shown = spans.map(|span| show_duration(Nanos(span)));
         assert_eq!(shown, ["0us", "49us", "999us", "2.93ms", "1.00s", "61.99s"]);

@@ -131,8 +131,8 @@ impl Httperf {
             ));
         }
         if self.tally.rates().is_empty() {
-            let text = "no reply rate was sampled: a sample takes 5 s; Request rate holds all the \
-                        same";
+            let text = "no reply rate was sampled: a sample takes 5 s; Request rate is valid \
+                        nevertheless";
             notes.push(text.to_owned());
         }
         notes.extend(client_note(report));

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_are_taken_as_c_takes_them() {
+    fn prefixes_are_parsed_as_in_c() {
         assert_eq!(unsigned("12,x", false), Some((12, ",x")));
         assert_eq!(unsigned(" +7", false), Some((7, "")));
         assert_eq!(unsigned("0x1fz", true), Some((31, "z")));

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_options_are_named() {
+    fn unknown_options_are_reported() {
         for (text, wanted) in [
             ("/a method=PATCH", "did not recognize method 'PATCH'"),
             ("/a foo", "did not recognize arg 'foo'"),

@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_named() {
+    fn wrong_values_are_reported() {
         for (line, words, code) in [
             ("", "a command is missing", 255),
             ("cloud run a.js", "run the script here with k6 run SCRIPT", 255),

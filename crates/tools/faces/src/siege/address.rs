@@ -183,7 +183,7 @@ fn body(data: &str, config: &Config, files: &dyn Files, output: &mut String) -> 
     let path = path.trim();
     match files.read(path) {
         Ok(bytes) => {
-            let known = media::of_file(path);
+            let known = media::media_type(path);
             let bytes = if known.text { bytes.trim_ascii().to_vec() } else { bytes };
             // by the file's name since 4.1 only
             let named = known.name.filter(|_| config.newer);

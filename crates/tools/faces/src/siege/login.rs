@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_challenge_is_taken() {
+    fn the_best_challenge_is_chosen() {
         let both = "WWW-Authenticate: Basic realm=\"a\"\r\nWWW-Authenticate: Digest realm=\"b\", \
                     nonce=\"n\"";
         assert_eq!(challenge(both).expect("two").realm(), "b");

@@ -14,7 +14,7 @@ pub(super) struct Media {
 }
 
 /// Returns the type by the file's extension; a file without one is text.
-pub(super) fn of_file(path: &str) -> Media {
+pub(super) fn media_type(path: &str) -> Media {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     let guess = mime_guess::from_path(name);

@@ -59,8 +59,8 @@ fn places(options: &Options, files: &dyn Files) -> Result<Vec<TargetPlan>, Strin
         }
         if target.method.is_some() || target.body.is_some() {
             return Err(format!(
-                "--urls {path}: {url} has a method or a body; here all are asked by GET, with -P \
-                 by POST: leave them out"
+                "--urls {path}: {url} has a method or a body; here all are requested by GET, with \
+                 -P by POST: omit them"
             ));
         }
     }

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_one_and_parts_of_copies_are_whole_ones() {
+    fn zero_counts_as_one_and_fractional_copies_round_up() {
         let counts = |text: &str| {
             let read = line(text);
             (read.times, read.copies, read.length)

@@ -237,8 +237,8 @@ impl Wrk {
         }
         (more > 0).then(|| {
             format!(
-                "latencies are those measured; wrk would add {more} that it makes up for calls it \
-                 believes were left out (--strict does)"
+                "latencies are those measured; wrk would add {more} invented values for calls that \
+                 it considers omitted (--strict does)"
             )
         })
     }

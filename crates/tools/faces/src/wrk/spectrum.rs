@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_one_value_have_a_block_too() {
+    fn no_value_and_one_value_also_have_a_block() {
         assert!(block(&Spread::default(), "x").contains("Total count    =            0]"));
         let one = rows(&Spread::new(vec![(7, 3)]));
         assert_eq!(one, [(7, 0.0, 3), (7, 100.0, 3)]);

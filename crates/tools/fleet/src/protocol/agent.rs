@@ -561,7 +561,7 @@ impl Agent {
         let (rate_peak, hash) = (ready.rate_peak, ready.hash.clone());
         let slots = holding.slots.iter();
         let shares: Result<Vec<Share>, _> =
-            slots.map(|slots| Share::of_slots(slots, holding.of)).collect();
+            slots.map(|slots| Share::from_slots(slots, holding.of)).collect();
         let shares = match shares {
             Ok(shares) if !shares.is_empty() => shares,
             Ok(_) => return self.cancel_step(step, "no part of the load is left for this agent"),
@@ -645,14 +645,14 @@ impl Agent {
         }
         let part = |slots: &Vec<u32>| match slots.as_slice() {
             [] => Ok(None),
-            slots => Share::of_slots(slots, of).map(Some),
+            slots => Share::from_slots(slots, of).map(Some),
         };
         let parts: Result<Vec<Option<Share>>, _> = slots.iter().map(part).collect();
         let parts = parts.map_err(|why| why.to_string())?;
         // its own slots refer to the load as divided at the start, however finely the part is
         // divided
         let mine: Result<Vec<Share>, _> =
-            own.iter().map(|slots| Share::of_slots(slots, holding.of)).collect();
+            own.iter().map(|slots| Share::from_slots(slots, holding.of)).collect();
         let mine = mine.map_err(|why| why.to_string())?;
         if parts
             .iter()

@@ -104,7 +104,7 @@ mod tests {
             let table = SlotTable::new(&weights);
             let owned = table.slots.iter().filter(|slots| !slots.is_empty());
             let shares: Vec<Share> =
-                owned.map(|slots| Share::of_slots(slots, table.of).unwrap()).collect();
+                owned.map(|slots| Share::from_slots(slots, table.of).unwrap()).collect();
             let counts: u64 = shares.iter().map(|share| share.count_of(total)).sum();
             prop_assert_eq!(counts, total);
             let mut all = Vec::new();
@@ -116,7 +116,7 @@ mod tests {
         }
 
         #[test]
-        fn shares_keep_to_the_weights(weights in prop::collection::vec(0.2_f64..5.0, 2..40)) {
+        fn shares_follow_the_weights(weights in prop::collection::vec(0.2_f64..5.0, 2..40)) {
             let table = SlotTable::new(&weights);
             let sum: f64 = weights.iter().sum();
             for (slots, weight) in table.slots.iter().zip(&weights) {

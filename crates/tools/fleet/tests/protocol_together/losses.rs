@@ -23,7 +23,7 @@ fn keep_running(world: &mut World) {
 }
 
 #[test]
-fn an_unheard_agent_stops_before_its_part_is_reassigned() {
+fn a_silent_agent_stops_before_its_part_is_reassigned() {
     let mut world = World::new(3, 0.0, 2);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start);

@@ -126,8 +126,9 @@ impl Merge {
             let division = shared.divide(part.share.slots());
             for (to, slots) in successors.iter().zip(division.successors) {
                 let all: Vec<u32> = sorted(slots.iter().flatten().copied());
-                let Ok(share) = Share::of_slots(&all, division.of) else { continue };
-                let shares = slots.iter().filter_map(|own| Share::of_slots(own, division.of).ok());
+                let Ok(share) = Share::from_slots(&all, division.of) else { continue };
+                let shares =
+                    slots.iter().filter_map(|own| Share::from_slots(own, division.of).ok());
                 let from = at - self.setup.start;
                 let number = wire.offer(&self.names[*to], slots.clone(), division.of, from);
                 self.ledgers[*to].take(shares, at, number);
@@ -238,8 +239,8 @@ mod tests {
         assert!(counts[0] > 3 * counts[1] && counts[0] < 5 * counts[1], "{counts:?}");
         // the same load, arrival by arrival
         let all = sorted(uneven.successors.iter().flatten().flatten().copied());
-        let finer = Share::of_slots(&all, uneven.of).unwrap();
-        let whole = Share::of_slots(&[1], 2).unwrap();
+        let finer = Share::from_slots(&all, uneven.of).unwrap();
+        let whole = Share::from_slots(&[1], 2).unwrap();
         assert!((0..999).all(|nth| finer.nth(nth) == whole.nth(nth)));
         // if there would be too many, they are not split
         let many = divide((&[5], SLOTS_MAX - 1), &two);

@@ -100,7 +100,7 @@ fn permitted_users_enter_with_the_right_password() {
 }
 
 #[test]
-fn each_break_spoils_its_own() {
+fn each_break_changes_only_its_own_results() {
     let site = Site::new();
     let broken = |name: &str| matrix(&site, name);
     assert_eq!(
@@ -160,7 +160,7 @@ fn the_nearest_file_upwards_decides() {
 }
 
 #[test]
-fn a_change_holds_from_the_next_question_on() {
+fn a_change_applies_from_the_next_request() {
     let site = Site::new();
     assert_eq!(site.login("fred", "rocks", ""), "fred");
     site.write("conf/admin.pwd", "fred:stones\n");
@@ -199,7 +199,7 @@ fn fields_are_parsed_by_the_rfc() {
 }
 
 #[test]
-fn a_wrong_configuration_closes_the_directory_and_is_named() {
+fn a_wrong_configuration_closes_the_directory_and_is_reported() {
     let site = Site::new();
     let closed = "; the directory is closed";
     let table = [
@@ -242,7 +242,7 @@ fn a_wrong_configuration_closes_the_directory_and_is_named() {
 }
 
 #[test]
-fn wrong_password_and_group_files_are_named_with_the_line() {
+fn wrong_password_and_group_files_are_reported_with_the_line() {
     let site = Site::new();
     let table = [
         ("conf/admin.pwd", "fred\n", "line 1 is not user:password"),

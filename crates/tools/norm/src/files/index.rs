@@ -89,7 +89,7 @@ pub(super) fn list(
 fn entry(name: OsString, kind: FileType, len: i64, modified: i64) -> IndexRow {
     let (icon, len) = match kind {
         FileType::Directory => (Icon::Folder, None),
-        FileType::RegularFile => (Icon::of_file(Path::new(&name)), u64::try_from(len).ok()),
+        FileType::RegularFile => (Icon::for_file(Path::new(&name)), u64::try_from(len).ok()),
         _ => (Icon::Unknown, None),
     };
     IndexRow { name, icon, len, modified: Some(modified) }

@@ -73,7 +73,7 @@ pub(crate) const ICONS: &[(Icon, &str, &str)] = &[
 
 impl Icon {
     /// Returns the icon of a regular file.
-    pub(super) fn of_file(name: &Path) -> Icon {
+    pub(super) fn for_file(name: &Path) -> Icon {
         if is_archive(name) {
             return Icon::Archive;
         }

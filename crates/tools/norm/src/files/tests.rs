@@ -293,7 +293,7 @@ fn several_parts_are_multipart() {
 }
 
 #[test]
-fn a_client_that_has_the_file_is_spared_it() {
+fn a_client_with_a_current_copy_gets_304() {
     let site = Site::new();
     for path in ["/digits.txt", "/long.bin"] {
         let first = site.get(path);
@@ -358,7 +358,7 @@ fn cached_files_are_access_controlled() {
 }
 
 #[test]
-fn a_link_leads_past_no_gate() {
+fn a_link_bypasses_no_access_control() {
     let site = Site::new();
     site.protect("secure/deep");
     site.write("htdocs/secure/deep/page.html", "for fred");
@@ -390,7 +390,7 @@ fn nothing_outside_is_served_and_nothing_that_configures() {
 }
 
 #[test]
-fn odd_files_are_missing_and_block_no_request() {
+fn odd_files_are_not_found_and_block_no_request() {
     let site = Site::new();
     let fifo = site.at("htdocs/fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();

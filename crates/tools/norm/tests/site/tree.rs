@@ -171,7 +171,7 @@ fn the_welcome_page_is_broken_on_request() {
 }
 
 #[test]
-fn odd_files_go_with_the_server() {
+fn odd_files_are_removed_with_the_server() {
     let mut site = tree(|_, _| {});
     site.server.take();
     let left = std::fs::read_dir(site.folder.path().join("odd")).unwrap().count();

@@ -16,7 +16,7 @@ fn refused(options: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn every_option_that_is_listed_is_taken() {
+fn every_listed_option_is_accepted() {
     let dir = std::env::temp_dir().join(format!("site-config-{}", std::process::id()));
     for option in OPTIONS {
         let value = match option.value {
@@ -111,7 +111,7 @@ fn values_arrive_where_they_belong() {
 }
 
 #[test]
-fn bad_values_are_named_with_the_way_out() {
+fn invalid_values_are_reported_with_the_fix() {
     assert_eq!(
         refused(&[("delay", "soon")]),
         "--delay \"soon\": \"soon\" is not a duration: \"soon\" does not begin with a number; \

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stall_itself_is_not_idleness() {
+    fn a_stall_does_not_count_as_idle_time() {
         let long = Stall { length: MS(1_500), period: MS(2_000) };
         let mut clock = StallClock::new(long);
         for at in [0, 900, 1_800] {

@@ -54,7 +54,7 @@ fn stalls_shares_and_drips_are_read_or_refused() {
 }
 
 #[test]
-fn contradictions_are_named() {
+fn contradictions_are_reported() {
     let delay = Some(TimeLaw::Fixed(Nanos::SECOND));
     let with = |change: fn(&mut Faults)| {
         let mut faults = Faults::default();

@@ -12,7 +12,7 @@ fn addresses_are_read_as_people_type_them() {
 }
 
 #[test]
-fn an_invalid_address_is_named_with_the_fix() {
+fn an_invalid_address_is_reported_with_the_fix() {
     for text in ["", "localhost", "127.0.0.1:65536", "127.0.0.1:", "::1:80", "unix:", "a:-1"] {
         let message = Listen::parse(text).unwrap_err().to_string();
         assert!(message.starts_with(&format!("{text:?} is not an address")), "{message}");

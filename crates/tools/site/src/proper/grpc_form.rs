@@ -36,7 +36,7 @@ const CONNECT_END: u8 = 2;
 /// Returns whether a POST of HTTP/1.1 with this media type is a call. `is_connect`: it names a
 /// version of Connect.
 pub(crate) fn is_http1_call(kind: &str, is_connect: bool) -> bool {
-    CallForm::of_kind(kind, is_connect).is_some_and(|form| form.variant != Variant::Grpc)
+    CallForm::from_media_type(kind, is_connect).is_some_and(|form| form.variant != Variant::Grpc)
 }
 
 impl CallForm {
@@ -46,13 +46,13 @@ impl CallForm {
     pub(super) fn new(request: &Request<Upload>) -> Option<CallForm> {
         let kind = request.headers().get(header::CONTENT_TYPE)?.to_str().ok()?;
         let is_connect = request.headers().contains_key("connect-protocol-version");
-        let form = CallForm::of_kind(kind, is_connect)?;
+        let form = CallForm::from_media_type(kind, is_connect)?;
         let is_call = form.variant != Variant::Grpc || request.version() >= Version::HTTP_2;
         (is_call && request.method() == Method::POST).then_some(form)
     }
 
     /// Returns the form of a media type. `is_connect`: the request names a version of Connect.
-    fn of_kind(kind: &str, is_connect: bool) -> Option<CallForm> {
+    fn from_media_type(kind: &str, is_connect: bool) -> Option<CallForm> {
         let (_, form) = KINDS.iter().find(|(known, _)| kind.starts_with(known))?;
         (form.variant != Variant::Connect || is_connect).then_some(*form)
     }

@@ -113,7 +113,7 @@ fn tunnel(
         let text = "This page is not a WebSocket; /ws is.\n".to_owned();
         return SiteResponse::Page(refuse(&Refusal { status: 404, text }));
     };
-    match SocketVisit::of_tunnel(request, plan, common.next_tunnel()) {
+    match SocketVisit::for_tunnel(request, plan, common.next_tunnel()) {
         Ok(visit) => SiteResponse::Tunnel(Box::new(visit)),
         Err(error) => SiteResponse::Page(no_socket(error)),
     }

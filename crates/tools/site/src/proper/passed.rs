@@ -99,7 +99,7 @@ async fn serve(
 ) {
     let common = Rc::new(common);
     while let Some(passed) = receiver.recv().await {
-        let Ok(socket) = Socket::of_fd(passed.fd, passed.is_tcp) else {
+        let Ok(socket) = Socket::from_fd(passed.fd, passed.is_tcp) else {
             counters.requests(1);
             counters.unanswered();
             continue;
@@ -171,7 +171,7 @@ mod tests {
     use crate::{Config, Faults};
 
     #[test]
-    fn a_passed_connection_waits_until_there_is_room() {
+    fn a_passed_connection_waits_for_room() {
         let (common, _stop_sign) = Common::new(&Config::on_free_port(), 1);
         let counters = Arc::new(Counters::new());
         let script = SharedScript::new(Script::new(Faults::default(), units::Seed(1)));

@@ -43,7 +43,7 @@ impl SocketVisit {
     ///
     /// # Errors
     /// As [`SocketVisit::new`].
-    pub(super) fn of_tunnel<B>(
+    pub(super) fn for_tunnel<B>(
         request: &hyper::Request<B>,
         plan: &SocketPlan,
         number: u64,

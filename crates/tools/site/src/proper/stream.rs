@@ -31,7 +31,7 @@ pub(super) enum Socket {
 
 impl Socket {
     /// Wraps a non-blocking socket; must be called inside a runtime.
-    pub(super) fn of_fd(fd: OwnedFd, is_tcp: bool) -> io::Result<Socket> {
+    pub(super) fn from_fd(fd: OwnedFd, is_tcp: bool) -> io::Result<Socket> {
         Ok(if is_tcp {
             Socket::Tcp(TcpStream::from_std(fd.into())?)
         } else {

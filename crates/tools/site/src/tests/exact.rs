@@ -431,7 +431,7 @@ fn close_early_closes_once_the_request_is_read() {
 }
 
 #[test]
-fn twice_and_truncate() {
+fn twice_and_truncate_break_the_response() {
     let twice = site(&[("twice", "")]);
     assert_eq!(ask(&twice, request("GET /hw") + &last("GET /hw")), {
         kept().repeat(2) + &closed().repeat(2)
@@ -463,7 +463,7 @@ fn the_site_ends_after_n_requests() {
 }
 
 #[test]
-fn clients_that_leave_do_no_harm() {
+fn disconnecting_clients_are_harmless() {
     let site = site(&[("delay", "5ms")]);
     for _ in 0..20 {
         Client::new(&site).send(request("GET /bytes/1000000").repeat(3));

@@ -64,7 +64,7 @@ fn the_dynamic_pages_of_specweb99() {
 }
 
 #[test]
-fn plain_pages() {
+fn plain_pages_have_the_expected_content() {
     let site = site(&[]);
     assert_eq!(ask(&site, last("GET /hw")), text("200 OK", "", "hello world"));
     assert_eq!(ask(&site, last("GET /sleep?0.001")), text("200 OK", "", "Slept for 0.001 seconds"));
@@ -114,7 +114,7 @@ fn every_link_of_the_welcome_page_leads_somewhere() {
 }
 
 #[test]
-fn bytes_of_any_length() {
+fn any_number_of_bytes_is_served() {
     let site = site(&[]);
     for len in [0, 1, 63, 64, 65, 65_536, 1_000_000] {
         let response = ask(&site, last(&format!("GET /bytes/{len}")));
@@ -274,7 +274,7 @@ fn a_trailer_leaves_the_connection_open() {
 }
 
 #[test]
-fn cookies_gzip_and_authorisation() {
+fn cookies_gzip_and_authorization_are_served() {
     let site = site(&[]);
     assert_eq!(
         ask(&site, last("GET /cookie?set=a=b")),

@@ -39,7 +39,7 @@ fn unread_data_waits_and_arrives_completely() {
 }
 
 #[test]
-fn refusals_arrive_while_the_client_sends_unless_to_be_lost() {
+fn refusals_arrive_while_the_client_still_sends() {
     let body = faulty::BODY_MAX as usize + 1;
     let head = format!("POST /post HTTP/1.1\r\nHost: h\r\nContent-Length: {body}\r\n\r\n");
     for (switches, seen) in

@@ -26,7 +26,7 @@ impl Write for Shown {
 const ENGINES: [&[(&str, &str)]; 2] = [&[], &[("delay", "0")]];
 
 #[test]
-fn the_books_agree_with_the_client_and_the_log() {
+fn the_counters_agree_with_the_client_and_the_log() {
     for options in ENGINES {
         let shown = Shown::default();
         let mut config = config(options);
@@ -158,7 +158,7 @@ fn sleeping_requests_are_serialized_by_default() {
 }
 
 #[test]
-fn connections_beyond_the_most_wait_their_turn() {
+fn connections_beyond_the_maximum_wait_their_turn() {
     for options in ENGINES {
         let site = site(&[options, &[("connections-max", "1")]].concat());
         let mut first = Client::new(&site);

@@ -179,7 +179,7 @@ fn record_random_crash(
         outcome,
         seen: judge::seen(&talk),
         expected: "plain requests get their usual response".to_owned(),
-        why: format!("{what} crashes at random, whatever the input (in {})", rate.text()),
+        why: format!("{what} crashes at random, regardless of the input (in {})", rate.text()),
         kind: Some(FailureKind::Lost),
         cause: Some(Cause::Chance),
         ..Judgement::default()

@@ -86,7 +86,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
         "{} requests showed {} different behaviors; {} new ones were kept and mutated further, \
         up to {oldest} times",
         show::count(sent),
-        show::count(corpus.behaviours() as u64),
+        show::count(corpus.behavior_count() as u64),
         show::count(corpus.learned() as u64)
     ));
 }

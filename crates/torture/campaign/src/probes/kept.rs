@@ -55,7 +55,6 @@ impl Current {
     }
 
     /// Records when the connection was established.
-    /// Records when the connection was established.
     /// `span`: from the start of its connection until it was established.
     fn connect(&mut self, span: Option<Nanos>) {
         if let (Some(at), Some(span)) = (self.opened_at, span) {

@@ -310,7 +310,7 @@ impl Corpus {
     }
 
     /// Returns the number of different behaviors so far.
-    pub fn behaviours(&self) -> usize {
+    pub fn behavior_count(&self) -> usize {
         self.known.len()
     }
 }

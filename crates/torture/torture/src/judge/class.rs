@@ -308,8 +308,8 @@ fn word(text: &str) -> Result<Word, String> {
             let number = FrameSeen::setting_named(setting).ok_or_else(wrong)?;
             Word::Announced(number, least.parse().map_err(|_| wrong())?)
         }
-        "connection" => Word::Goaway(http2::codes(argument)?),
-        "stream" => Word::Reset(http2::codes(argument)?),
+        "connection" => Word::Goaway(http2::parse_codes(argument)?),
+        "stream" => Word::Reset(http2::parse_codes(argument)?),
         "saw" => {
             let kind = |one: &str| PacketKind::from_name(one).ok_or_else(wrong);
             Word::Saw(argument.split(',').map(kind).collect::<Result<Vec<PacketKind>, String>>()?)
@@ -321,10 +321,12 @@ fn word(text: &str) -> Result<Word, String> {
             let (field, value) = argument.split_once('=').ok_or_else(wrong)?;
             Word::Is(field.to_owned(), value.to_owned())
         }
-        "grpc" => Word::Call(dialogue::calls::codes(argument).map_err(|error| error.to_string())?),
+        "grpc" => {
+            Word::Call(dialogue::calls::parse_codes(argument).map_err(|error| error.to_string())?)
+        }
         "answers" => Word::Answers(argument.parse().map_err(|_| wrong())?),
-        "ws-close" => Word::SocketClose(sockets::codes(argument).ok_or_else(wrong)?),
-        "ws-failed" => Word::SocketFailure(sockets::codes(argument).ok_or_else(wrong)?),
+        "ws-close" => Word::SocketClose(sockets::parse_codes(argument).ok_or_else(wrong)?),
+        "ws-failed" => Word::SocketFailure(sockets::parse_codes(argument).ok_or_else(wrong)?),
         "ws-pong" => Word::SocketPong(text::bytes(argument, &Values::default())?),
         "ws-no-pong" => Word::NoSocketPong(text::bytes(argument, &Values::default())?),
         "all" => Word::All(mask(argument)?),
@@ -514,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn every_class_of_the_catalogue_is_a_sentence() {
+    fn every_class_of_the_catalog_is_a_sentence() {
         for case in catalogue::cases().unwrap() {
             for class in case.exchanges.iter().flat_map(|one| &one.accept) {
                 let text = class.description();

@@ -441,7 +441,7 @@ fn a_response_to_half_a_request_need_not_end() {
 }
 
 #[test]
-fn a_response_behind_an_announced_close_is_another() {
+fn a_response_after_an_announced_close_counts_as_a_second() {
     let one = |text: &str| {
         let talk = talk(text, TalkEnd::Closed, None);
         Class::parse("one-answer close").unwrap().holds(&talk, &talk_page())
@@ -452,7 +452,7 @@ fn a_response_behind_an_announced_close_is_another() {
 }
 
 #[test]
-fn a_missing_interim_response_is_no_hang_of_a_complete_request() {
+fn a_missing_interim_response_does_not_count_as_a_hang() {
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n";
     let kind = |sent: &str| {
         let steps = vec![Move::Send(sent.as_bytes().to_vec())];

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_manipulation_of_the_chain_is_named() {
+    fn every_manipulation_of_the_chain_is_reported() {
         let (lines, last) = chain(5);
         let mut edited = lines.clone();
         edited[2] = edited[2].replace("\"n\":2", "\"n\":3");

@@ -67,7 +67,7 @@ const UNKNOWN: &str = "unknown";
 /// Judges by the claim of a server and by its behavior.
 pub fn classify(table: &'static [Fingerprint], claim: &str, evidence: &Evidence) -> Software {
     let claimed = table.iter().find_map(|one| Some((one, one.version(claim)?)));
-    let behaves = behaviour(table, evidence);
+    let behaves = behavior(table, evidence);
     let (name, confidence) = match (&claimed, behaves) {
         (Some((one, version)), Some((other, _))) if one.software == other => {
             (versioned(one.software, version), Confidence::Agreed)
@@ -96,7 +96,7 @@ fn is_library(table: &[Fingerprint], software: &str) -> bool {
 }
 
 /// Returns the single matching fingerprint and its share.
-fn behaviour(table: &'static [Fingerprint], evidence: &Evidence) -> Option<(&'static str, f64)> {
+fn behavior(table: &'static [Fingerprint], evidence: &Evidence) -> Option<(&'static str, f64)> {
     let mut met: Vec<(&'static str, f64)> =
         table.iter().filter_map(|one| Some((one.software, share(one, evidence)?))).collect();
     met.sort_by(|one, other| other.1.total_cmp(&one.1));

@@ -114,7 +114,7 @@ fn an_interrupted_search_returns_its_result_so_far() {
 
 /// The search ends for any responses of the server.
 #[test]
-fn nonsense_ends_too() {
+fn the_search_ends_with_nonsensical_results() {
     for seed in 0..20 {
         let mut random = Seed(seed).stream(Purpose::Simulation, 0);
         let search = run(from(100.0), |_| match random.below(5) {

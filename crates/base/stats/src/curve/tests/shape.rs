@@ -136,7 +136,7 @@ fn points_that_the_client_limited_are_used_nowhere() {
 }
 
 #[test]
-fn the_way_down_is_held_against_the_way_up() {
+fn the_way_down_is_compared_with_the_way_up() {
     let mut steps = staircase(261.0, 1.0, 8);
     steps.extend((1..=8).rev().map(|step| {
         let mut point = server(f64::from(step) * 50.0, 261.0, 1.0);

@@ -101,7 +101,7 @@ fn kneedle_finds_the_published_knees() {
 }
 
 #[test]
-fn kneedle_finds_nothing_where_nothing_bends() {
+fn kneedle_finds_no_knee_in_a_straight_line() {
     let x = [1.0, 2.0, 3.0, 4.0];
     for y in [[1.0, 2.0, 3.0, 4.0], [5.0; 4], [1.0, f64::NAN, 3.0, 4.0]] {
         assert_eq!(kneedle(&x, &y, Form::ConcaveIncreasing, 1.0), None, "{y:?}");

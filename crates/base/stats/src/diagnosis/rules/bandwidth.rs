@@ -99,7 +99,7 @@ fn each(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let rate = size / low.as_secs_f64();
     let figure = round(rate, ROUND_WITHIN).or_else(|| round(rate * 8.0, ROUND_WITHIN))?;
     let text = format!(
-        "each response arrived at {} (near {}), whatever the other calls; {} of the service time \
+        "each response arrived at {} (near {}), regardless of the other calls; {} of the service time \
          is after its first byte",
         bytes(rate),
         nearest(figure, rate),

@@ -62,7 +62,7 @@ mod tests {
     use units::Nanos;
 
     #[test]
-    fn a_client_that_is_late_now_and_then_is_not_the_limit() {
+    fn an_occasionally_late_client_is_not_the_limit() {
         let found = |late: u64| {
             let mut measurement = Measurement::default();
             let total = &mut measurement.total;

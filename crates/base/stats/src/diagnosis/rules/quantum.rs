@@ -31,8 +31,8 @@ pub(crate) const RULE: Rule = Rule {
     id: "scheduling-quantum",
     title: "Responses wait for the tick of a timer or scheduler",
     reasoning: "When responses can only leave at the tick of a clock (a thread's time slice, a \
-        batch timer), the instants at which they arrive are locked to a phase, whatever the \
-        service times: modulo q they coincide, for one user or fifty. A sleep of the same length \
+        batch timer), the instants at which they arrive are locked to a phase, regardless of \
+        the service times: modulo q they coincide, for one user or fifty. A sleep of the same length \
         has no fixed phase: a late response delays the next one, while a clock's next tick is not \
         delayed. A handler that polls with a sleep shows as service times that are whole multiples \
         of q, with nothing between. With a single such peak and too few instants to determine a \

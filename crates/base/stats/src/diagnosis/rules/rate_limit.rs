@@ -15,7 +15,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "rate-limit",
     title: "A rate limiter admits a fixed number of calls per second",
     reasoning: "A limiter with a token bucket admits a burst and then exactly its rate: the same \
-        number of calls succeeds in every second, whatever the load, and the rest get 429 (Too \
+        number of calls succeeds in every second, regardless of the load, and the rest get 429 (Too \
         Many Requests) or 503. A limiter that delays instead of refusing shows as a constant \
         throughput at a round rate, although a single call is far faster than that rate requires: \
         the server is idle while calls wait.",

@@ -82,7 +82,7 @@ mod tests {
     use crate::Measurement;
 
     #[test]
-    fn failures_are_counted_among_the_calls_that_are_named() {
+    fn failures_are_counted_among_the_calls_that_are_reported() {
         let mut measurement = Measurement::default();
         let total = &mut measurement.total;
         (total.counts.succeeded, total.counts.failed) = (1_000, 15);

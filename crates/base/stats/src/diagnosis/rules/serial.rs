@@ -10,7 +10,7 @@ pub(crate) const RULE: Rule = Rule {
     title: "The server works on one call at a time",
     reasoning: "By Little's law, throughput times the time that one call takes alone is the number \
         of calls in service at the same time. If that number is one, while many calls are in \
-        flight, all but one of them wait: throughput is 1 / service time whatever the load, and \
+        flight, all but one of them wait: throughput is 1 / service time regardless of the load, and \
         the response time grows with the number of users. When all users start at once, their \
         first calls end one after the other, a service time apart.",
     source: "Little, Operations Research 9, 1961; Lindley's recursion; the single-server queue in \

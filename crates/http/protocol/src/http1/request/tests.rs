@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn a_plain_get_and_the_last_one_on_its_connection() {
+fn a_plain_get_has_a_form_that_closes_the_connection() {
     let rendered = get(&[]).render().unwrap();
     let start = "GET /a?b=c HTTP/1.1\r\nHost: h.example:8080\r\nUser-Agent: loadstone/0\r\n";
     assert_eq!(text(&rendered.bytes), format!("{start}\r\n"));
@@ -173,7 +173,7 @@ fn a_refused_value_is_not_shown() {
 }
 
 #[test]
-fn basic_credentials_are_rfc_7617s() {
+fn basic_credentials_follow_rfc_7617() {
     let example = basic_authorization("Aladdin", "open sesame").unwrap();
     assert_eq!(example, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     let in_utf_8 = basic_authorization("test", "123\u{a3}").unwrap();

@@ -651,7 +651,7 @@ mod headless {
     }
 
     #[test]
-    fn with_a_head_it_is_as_ever() {
+    fn a_response_with_a_head_is_read_as_usual() {
         for step in [1, 7, 100] {
             let (facts, ended) = read(b"HTTP/1.0 200 OK\r\n\r\nbody", step);
             assert_eq!((facts.status, facts.head_bytes, facts.body_bytes), (200, 19, 4));

@@ -12,7 +12,7 @@ fn shown(value: &str) -> String {
 }
 
 #[test]
-fn metrics_of_all_shapes() {
+fn metrics_of_all_forms_are_parsed() {
     for (value, expected) in [
         ("", ""),
         (" , ,", ""),

@@ -102,7 +102,7 @@ struct OneTrace;
 
 impl wan::TraceSource for OneTrace {
     fn trace(&self, file: &str) -> Result<Arc<wan::Trace>, String> {
-        wan::Trace::of_file(file, format!("{}\n9\n9", file.len()).as_bytes())
+        wan::Trace::parse_file(file, format!("{}\n9\n9", file.len()).as_bytes())
     }
 }
 

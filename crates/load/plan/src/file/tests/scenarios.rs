@@ -41,7 +41,7 @@ fn scenarios_are_read_and_printed() {
 }
 
 #[test]
-fn the_load_of_a_scenario_alone_is_over_the_whole_run() {
+fn each_scenario_has_a_load_over_the_whole_run() {
     let plan = read(TWO).unwrap();
     let lanes = plan.lanes();
     assert_eq!((&lanes[0].stages, lanes[0].seed), (&None, plan.seed));

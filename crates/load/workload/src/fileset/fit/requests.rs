@@ -68,8 +68,8 @@ pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
     let rows = RowsOfSet::new(&reference.set, &requests.targets);
     sizes(&mut fit, model, requests, &reference, &rows);
     match model.spec {
-        Spec::Surge { .. } => of_surge(&mut fit, model, requests, &reference, &rows),
-        Spec::Specweb99 { directories } => of_specweb99(&mut fit, requests, &rows, directories),
+        Spec::Surge { .. } => fit_surge(&mut fit, model, requests, &reference, &rows),
+        Spec::Specweb99 { directories } => fit_specweb99(&mut fit, requests, &rows, directories),
         Spec::Webstone => {
             let shares = webstone::weights().map(|weight| weight / 1_000.0);
             by_class(&mut fit, "five files by their weights", requests, &rows, &shares, |row| row);
@@ -198,7 +198,7 @@ fn sizes(
     fit.checks.push(check);
 }
 
-fn of_surge(
+fn fit_surge(
     fit: &mut Fit,
     model: &FitModel,
     requests: &Requests,
@@ -404,7 +404,7 @@ fn not_elsewhere(check: &mut FitCheck, elsewhere: u64, all: usize) {
     }
 }
 
-fn of_specweb99(fit: &mut Fit, requests: &Requests, rows: &RowsOfSet, directories: u64) {
+fn fit_specweb99(fit: &mut Fit, requests: &Requests, rows: &RowsOfSet, directories: u64) {
     let (counts, elsewhere) = rows.counts(directories as usize * 36, &requests.order);
     let by = |size: usize, part: &dyn Fn(usize) -> usize| {
         let mut sums = vec![0_u64; size];

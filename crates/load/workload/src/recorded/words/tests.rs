@@ -85,7 +85,7 @@ fn commands_end_where_a_shell_ends_them() {
 }
 
 #[test]
-fn carets_inside_of_bash_quotes_are_text() {
+fn carets_inside_bash_quotes_are_text() {
     for (text, words) in [
         (r#"'a ^"b"' c"#, &[r#"a ^"b""#, "c"][..]),
         ("'a ^\nb' c", &["a ^\nb", "c"]),
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_odd(text in "\\PC*|[\\^\"\\\\ &\\na]*") {
+    fn arbitrary_text_is_handled(text in "\\PC*|[\\^\"\\\\ &\\na]*") {
         split(&text).ok();
     }
 }

@@ -51,7 +51,7 @@ fn every_name_of_the_dashboard_is_on_the_endpoint() {
 
 /// Each panel has a title, a position and a query.
 #[test]
-fn the_dashboard_is_whole() {
+fn the_dashboard_is_complete() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let mut places = BTreeSet::new();

@@ -158,7 +158,7 @@ impl JourneyRecord {
     }
 
     /// Returns `None` if the plan has no journeys.
-    pub(crate) fn of_plan(plan: &Plan, tally: &JourneyTally) -> Option<JourneyRecord> {
+    pub(crate) fn from_plan(plan: &Plan, tally: &JourneyTally) -> Option<JourneyRecord> {
         plan.journeys.as_ref().map(|journeys| JourneyRecord::new(journeys, tally))
     }
 

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn posts_in_words() {
+    fn posts_are_described_in_words() {
         let facts = |answered, unanswered, recorded, missing, unknown| PostsRecord {
             answered,
             unanswered,

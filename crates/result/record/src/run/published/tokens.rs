@@ -72,7 +72,7 @@ mod tests {
     use units::Nanos;
 
     #[test]
-    fn token_requests_in_words() {
+    fn token_requests_are_described_in_words() {
         let mut facts = TokenFacts { obtained: 1, ..TokenFacts::default() };
         facts.slowest = Nanos::from_millis(12);
         let text = |facts: &TokenFacts| TokensRecord::new(facts).sentence();

@@ -36,7 +36,7 @@ const TODAY: f64 = 1_795_340_000.0;
 
 fn states(file: &str, result: &CaseResult) -> Vec<WaiverState> {
     let waivers = read(file, &cases()).unwrap();
-    let applied = apply(&waivers, std::slice::from_ref(result), Day::of_unix(TODAY));
+    let applied = apply(&waivers, std::slice::from_ref(result), Day::from_unix_seconds(TODAY));
     applied.into_iter().map(|one| one.state).collect()
 }
 
@@ -44,7 +44,7 @@ const WHOLE: &str = "[[waive]]\ncase = \"S-07\"\nreason = \"old proxy\"\nuntil =
 
 #[test]
 fn a_waiver_holds_to_the_end_of_its_day() {
-    assert_eq!(Day::of_unix(TODAY).to_string(), "2026-11-22");
+    assert_eq!(Day::from_unix_seconds(TODAY).to_string(), "2026-11-22");
     let (fail, pass) = (TestOutcome::Fail, TestOutcome::Pass);
     assert_eq!(states(WHOLE, &blanks(fail, pass)), [WaiverState::Used]);
     assert_eq!(states(WHOLE, &blanks(pass, pass)), [WaiverState::Unneeded]);

@@ -27,7 +27,7 @@ impl Page {
     }
 
     /// Enables or disables colors.
-    pub(crate) fn coloured(self, color: bool) -> Page {
+    pub(crate) fn with_color(self, color: bool) -> Page {
         Page { color, ..self }
     }
 

@@ -11,7 +11,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn each_bad_file_is_named_by_its_option() {
+fn each_bad_file_is_reported_with_its_option() {
     let pki = pki();
     let base = trusting(&pki);
     let cut = &pki.ca[..pki.ca.len() - 30];
@@ -52,7 +52,7 @@ fn the_certificate_file_may_contain_the_key() {
 }
 
 #[test]
-fn combinations_that_leave_nothing() {
+fn combinations_without_a_usable_choice_are_refused() {
     let base = Settings { insecure: true, ..Settings::default() };
     let ciphers = strings(&["TLS_AES_128_GCM_SHA256"]);
     let error = refusal(&Settings { versions: Versions::Tls12, ciphers, ..base.clone() });

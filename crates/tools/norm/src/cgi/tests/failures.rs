@@ -218,7 +218,7 @@ async fn a_flood_is_slowed_by_the_client_and_cut_at_the_limit() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_costs_the_script_its_life() {
+async fn a_script_whose_client_reads_nothing_is_killed() {
     in_time(async |stage| {
         let script = stage.script(&format!("echo $$ >leader; {HEAD}exec yes"));
         let reply = script.answer(get(None), &Breaks::default()).await;
@@ -399,7 +399,7 @@ async fn a_static_page_passes_its_process_unchanged() {
 }
 
 #[tokio::test]
-async fn it_is_a_process_that_hands_the_page_over() {
+async fn a_page_can_be_copied_by_a_separate_process() {
     let (reply, stage) = copy_through_process("tr a-z A-Z", "hello", Content::Empty).await;
     assert_eq!(content(reply).await, ("HELLO".to_owned(), None));
     drop(stage);

@@ -54,7 +54,7 @@ fn the_servers_own_fields_and_unknown_extensions_are_left_out() {
 }
 
 #[test]
-fn an_invalid_header_is_named() {
+fn an_invalid_header_is_reported() {
     check(&[
         ("\n", "wrong: the header has no Content-Type, Location or Status"),
         ("X-A: 1\n\n", "wrong: the header has no Content-Type, Location or Status"),

@@ -76,7 +76,7 @@ fn each_break_takes_its_part_away_and_no_other() {
 }
 
 #[test]
-fn names_that_play_tricks_stay_names() {
+fn hostile_names_are_served_as_plain_names() {
     let entries =
         vec![entry("a\nb\u{1b}[1m", Icon::Unknown, None), entry("..", Icon::Folder, None)];
     let page = rendered("/<script>/", &Listing { entries, cut: false }, "");

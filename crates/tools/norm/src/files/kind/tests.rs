@@ -56,7 +56,7 @@ fn names_determine_the_icon() {
         ("core", Icon::Unknown),
     ];
     for (name, expected) in table {
-        assert_eq!(Icon::of_file(Path::new(name)), expected, "{name}");
+        assert_eq!(Icon::for_file(Path::new(name)), expected, "{name}");
     }
 }
 

@@ -141,7 +141,7 @@ fn a_directory_that_becomes_a_link_leads_nowhere() {
 }
 
 #[test]
-fn odd_files_are_looked_at_and_not_opened() {
+fn odd_files_are_examined_but_not_opened() {
     let tree = tree();
     let root = tree.path().join("root");
     let fifo = root.join("fifo");

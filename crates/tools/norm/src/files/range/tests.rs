@@ -78,7 +78,7 @@ fn too_many_ranges_are_ignored() {
 
 proptest! {
     #[test]
-    fn parts_lie_within_and_apart(field in "(bytes=)?[-0-9, a]{0,40}", len in 0_u64..200) {
+    fn parts_lie_within_the_file_and_do_not_overlap(field in "(bytes=)?[-0-9, a]{0,40}", len in 0_u64..200) {
         if let RangeRequest::Parts(parts) = requested_ranges(&field, len) {
             prop_assert!(!parts.is_empty() && parts.len() <= RANGES_MAX);
             let mut sorted = parts.clone();

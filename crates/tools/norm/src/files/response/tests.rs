@@ -79,6 +79,6 @@ fn a_shrinking_file_sends_its_remaining_bytes() {
 }
 
 #[test]
-fn no_two_boundaries_are_alike() {
+fn no_two_boundaries_are_equal() {
     assert_ne!(boundary(), boundary());
 }

@@ -83,7 +83,7 @@ fn interim_responses_precede_the_final_one() {
 }
 
 #[test]
-fn misbehaviour_is_as_announced() {
+fn faults_behave_as_announced() {
     let short = wrong(Misbehaviour::WrongLength(WrongLength::Short));
     assert_eq!(answer("GET /hw HTTP/1.1", short), format!("{PLAIN}hello worldextra"));
     let long = wrong(Misbehaviour::WrongLength(WrongLength::Long));

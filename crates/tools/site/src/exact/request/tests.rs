@@ -101,7 +101,7 @@ fn skip_chunked(body: &[u8], body_max: u64) -> Result<(usize, bool), u16> {
 }
 
 #[test]
-fn chunked_bodies_end_where_they_end() {
+fn chunked_bodies_end_at_their_last_chunk() {
     assert_eq!(skip_chunked(b"0\r\n\r\nGET", 10), Ok((5, true)));
     assert_eq!(skip_chunked(b"3\r\nabc\r\n0\r\n\r\n", 10), Ok((13, true)));
     assert_eq!(skip_chunked(b"A;x=y\r\n0123456789\r\n0\r\nA: b\r\n\r\nX", 10), Ok((30, true)));

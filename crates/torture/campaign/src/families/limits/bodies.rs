@@ -45,7 +45,7 @@ pub(in crate::families) fn declared(
         is_sent: false,
         factor: DECLARED_FACTOR,
         wanted: &[413],
-        ..Growth::of_bytes("declared body", with.most.0, &shot)
+        ..Growth::over_bytes("declared body", with.most.0, &shot)
     };
     growth::grow(runner, case, &growth, result);
 }
@@ -66,7 +66,7 @@ pub(in crate::families) fn body(
         counted: "its content",
         wanted: &[413],
         endless: LimitOutcome::Pass,
-        ..Growth::of_bytes("body", with.most.0, &shot)
+        ..Growth::over_bytes("body", with.most.0, &shot)
     };
     growth::grow(runner, case, &growth, result);
 }
@@ -90,7 +90,7 @@ pub(in crate::families) fn chunks(
     let mut growth = Growth {
         counted: "from the semicolon to the CRLF",
         wanted: &[400, 413, 431],
-        ..Growth::of_bytes("chunk extension", with.most.0, &extended)
+        ..Growth::over_bytes("chunk extension", with.most.0, &extended)
     };
     growth::grow(runner, case, &growth, result);
     let tiny = |count: u64| {
@@ -128,7 +128,7 @@ pub(in crate::families) fn trailers(
     let mut growth = Growth {
         counted: "its line with its CRLF",
         wanted: &[400, 413, 431],
-        ..Growth::of_bytes("trailer", with.most.0, &long)
+        ..Growth::over_bytes("trailer", with.most.0, &long)
     };
     growth::grow(runner, case, &growth, result);
     let many = |count: u64| {

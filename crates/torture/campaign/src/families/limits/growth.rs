@@ -61,7 +61,11 @@ pub(super) struct Growth<'a> {
 
 impl<'a> Growth<'a> {
     /// Creates a search over bytes to send, doubling the amount.
-    pub(super) fn of_bytes(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
+    pub(super) fn over_bytes(
+        what: &'a str,
+        most: u64,
+        shot: &'a dyn Fn(u64) -> Shot,
+    ) -> Growth<'a> {
         Growth {
             what,
             counted: "",
@@ -77,9 +81,13 @@ impl<'a> Growth<'a> {
     }
 
     /// Creates a search over a number of items to send, doubling it.
-    pub(super) fn of_number(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
+    pub(super) fn over_number(
+        what: &'a str,
+        most: u64,
+        shot: &'a dyn Fn(u64) -> Shot,
+    ) -> Growth<'a> {
         let least = NUMBER_LEAST;
-        Growth { unit: Unit::Count, least, ..Growth::of_bytes(what, most, shot) }
+        Growth { unit: Unit::Count, least, ..Growth::over_bytes(what, most, shot) }
     }
 
     /// Formats `8,193 bytes` or `101`.
@@ -269,7 +277,6 @@ fn searched(
     if is_taken && below.0.high.is_some() { below } else { (found, met) }
 }
 
-/// Searches for the limit between two amounts.
 /// Searches for the limit between two amounts.
 /// `in_vain`: returns whether this response to the smallest amount ends the search.
 fn searched_between(

@@ -47,7 +47,7 @@ pub(in crate::families) fn target(
     let growth = Growth {
         counted: "the line with its CRLF",
         wanted: &[414],
-        ..Growth::of_bytes("request line", with.most.0, &shot)
+        ..Growth::over_bytes("request line", with.most.0, &shot)
     };
     work::grow_timed(runner, case, &growth, result);
 }
@@ -67,7 +67,7 @@ fn line(
     let growth = Growth {
         counted: "the field line with its CRLF",
         wanted: &[431, 400, 413],
-        ..Growth::of_bytes(what, with.most.0, &shot)
+        ..Growth::over_bytes(what, with.most.0, &shot)
     };
     work::grow_timed(runner, case, &growth, result);
 }
@@ -115,7 +115,7 @@ pub(in crate::families) fn fields(
             unit: Unit::Fields,
             least: NUMBER_LEAST.max(own),
             wanted: &[431, 400, 413],
-            ..Growth::of_number(what, with.most, &shot)
+            ..Growth::over_number(what, with.most, &shot)
         };
         work::grow_timed(runner, case, &growth, result);
     }
@@ -148,7 +148,7 @@ pub(in crate::families) fn head(
     let growth = Growth {
         counted: "all bytes to the empty line, in fields of 1,000",
         wanted: &[431, 400, 413],
-        ..Growth::of_bytes("whole head", with.most.0, &shot)
+        ..Growth::over_bytes("whole head", with.most.0, &shot)
     };
     growth::grow(runner, case, &growth, result);
 }
@@ -180,7 +180,7 @@ pub(in crate::families) fn pairs(
         [("cookie pairs", &cookies), ("query pairs", &query), ("path segments", &segments)];
     for (what, shot) in kinds {
         let growth =
-            Growth { endless: LimitOutcome::Pass, ..Growth::of_number(what, with.most, shot) };
+            Growth { endless: LimitOutcome::Pass, ..Growth::over_number(what, with.most, shot) };
         work::grow_timed(runner, case, &growth, result);
     }
 }

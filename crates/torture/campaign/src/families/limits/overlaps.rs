@@ -44,11 +44,11 @@ fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResu
     let kinds = [
         Growth {
             counted: "the method alone; beyond it, the refusal differs",
-            ..Growth::of_bytes("method", most, &method)
+            ..Growth::over_bytes("method", most, &method)
         },
         Growth {
             counted: "excess digits; beyond them, the refusal differs",
-            ..Growth::of_bytes("version", most, &version)
+            ..Growth::over_bytes("version", most, &version)
         },
     ];
     for growth in kinds {
@@ -100,8 +100,8 @@ fn overlap(
     result: &mut CaseResult,
 ) {
     let alone = |size: u64| grown(size, 0);
-    let least = if what == "method" { LEAST } else { Growth::of_bytes(what, most, &alone).least };
-    let growth = Growth { least, ..Growth::of_bytes(what, most, &alone) };
+    let least = if what == "method" { LEAST } else { Growth::over_bytes(what, most, &alone).least };
+    let growth = Growth { least, ..Growth::over_bytes(what, most, &alone) };
     if runner.is_stopped() {
         return;
     }

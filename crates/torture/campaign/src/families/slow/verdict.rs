@@ -147,7 +147,6 @@ impl HeldState {
     }
 
     /// Judges how the server ended a slow state.
-    /// Judges how the server ended a slow state.
     /// `steady`: result of the same state without drips.
     pub(super) fn judged(
         &self,

@@ -46,5 +46,5 @@ fn new_behaviors_are_kept_up_to_the_maximum() {
     assert!(!corpus.learn(&child, behaviour(200)));
     assert!(corpus.learn(&child, behaviour(400)));
     assert!(corpus.learn(&child, behaviour(501)));
-    assert_eq!((corpus.learned(), corpus.behaviours()), (2, 3));
+    assert_eq!((corpus.learned(), corpus.behavior_count()), (2, 3));
 }

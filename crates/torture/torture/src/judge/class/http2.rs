@@ -8,7 +8,7 @@ use sample::{http2_code, http3_code};
 use units::quoted;
 
 /// Parses comma-separated names of codes.
-pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
+pub(super) fn parse_codes(text: &str) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     for name in text.split(',') {
         // FLOW_CONTROL_ERROR exists in HTTP/2 and in QUIC with different codes: the recorded value

@@ -145,7 +145,7 @@ pub(super) fn has_valid_frames(talk: &Talk) -> bool {
 }
 
 /// Parses comma-separated codes of Close frames.
-pub(super) fn codes(text: &str) -> Option<Vec<u16>> {
+pub(super) fn parse_codes(text: &str) -> Option<Vec<u16>> {
     text.split(',').map(|code| code.parse().ok()).collect()
 }
 

@@ -132,7 +132,7 @@ impl Effect {
             Effect::ShutOut => {
                 "others get no response, though as many well-behaved connections have no such effect"
             }
-            Effect::Crowded => "others get no response, whatever the connections do",
+            Effect::Crowded => "others get no response, regardless of what the connections do",
             Effect::WorkerLost => "a worker crashes",
             Effect::OthersLost => "others get no or wrong responses afterwards",
             Effect::Stopped => "no client gets a response afterwards",
