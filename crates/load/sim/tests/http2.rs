@@ -251,7 +251,7 @@ fn a_stream_ends_after_its_number_of_messages() {
 
 /// A call per connection: each connection closes with the end of its stream by the client.
 #[test]
-fn a_connection_without_further_calls_closes_after_a_stream_that_the_client_ends() {
+fn a_connection_closes_after_a_stream_that_its_client_ends() {
     let server = answering(1);
     let mut plan = chat(http2(closed(1, 1), 1), 10);
     plan.grpc.response_messages = Some(1);

@@ -21,6 +21,7 @@ mod leak;
 mod life;
 mod lints;
 mod memory;
+mod memory_watch;
 mod offers;
 mod order;
 mod preconditions;

@@ -3,11 +3,12 @@
 //! need visible processes of the server.
 
 use crate::attempts::Rate;
+use crate::memory_watch::IDLE_GROWN;
 use crate::trail::Suspect;
-use crate::{Runner, World, culprit, families, scripts};
+use crate::{Runner, culprit, scripts};
 use dialogue::talk::{TalkEnd, TalkScript};
 use sample::ServerState;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use torture::case::{Case, Exchange};
 use torture::judge::{self, FailureKind, Judgement, TestOutcome};
 use torture::record;
@@ -17,17 +18,13 @@ use units::{Nanos, show};
 /// Growth during a case that is examined: this amount, and by this factor.
 const GROWN: u64 = 32 << 20;
 const GROWN_FACTOR: f64 = 1.25;
-/// Minimum time between samples during a case, and maximum number of samples kept.
-const SAMPLE_EVERY: Nanos = Nanos::from_millis(100);
-const SAMPLES_MAX: usize = 512;
 /// Time for growth to show after a client that gave up a request.
 const SETTLE: Nanos = Nanos::from_millis(100);
-/// Samples without further requests: their interval, the minimum and maximum number, the minimum
-/// growth between two of them, and the total growth that suffices.
+/// Samples without further requests: their interval, the minimum and maximum number, and the total
+/// growth that suffices.
 const IDLE_EVERY: Nanos = Nanos::from_millis(500);
 const IDLE_LEAST: usize = 4;
 const IDLE_MOST: usize = 8;
-const IDLE_GROWN: u64 = 2 << 20;
 const IDLE_ENOUGH: u64 = 256 << 20;
 /// Uncertainty of the onset of growth: this part of its age, and this time.
 const ONSET_PART: u64 = 10;
@@ -48,46 +45,6 @@ const RELEASE: Nanos = Nanos::from_secs(2);
 const REPEATS_SPAN: Nanos = Nanos::from_secs(30);
 /// Growth over the run after which a server whose memory keeps growing is no longer tested.
 const RUN_GROWN_MAX: u64 = 4 << 30;
-
-/// Memory of the server during the run.
-#[derive(Debug, Default)]
-pub(crate) struct MemoryWatch {
-    /// Recent levels, by time.
-    samples: VecDeque<(Nanos, u64)>,
-    /// The case after which memory grows without further requests.
-    grows_since: Option<String>,
-}
-
-impl MemoryWatch {
-    /// Samples the memory after a conversation, unless it was sampled a moment ago.
-    pub(crate) fn sample(&mut self, world: &mut dyn World) {
-        let now = world.now();
-        if self.samples.back().is_some_and(|(at, _)| now < *at + SAMPLE_EVERY) {
-            return;
-        }
-        let Some(state) = world.server() else { return };
-        self.samples.push_back((now, state.memory_bytes));
-        if self.samples.len() > SAMPLES_MAX {
-            self.samples.pop_front();
-        }
-    }
-
-    /// Returns whether memory is known to grow without further requests.
-    pub(crate) fn is_growing(&self) -> bool {
-        self.grows_since.is_some()
-    }
-
-    /// Returns when growth at this rate, in bytes per second, began, and the age of that in the
-    /// first sample above the level before it. `now`: the current level.
-    fn onset(&self, before: u64, rate: f64, now: (Nanos, u64)) -> (Nanos, Nanos) {
-        let above = |level: u64| level > before.saturating_add(IDLE_GROWN);
-        let grown = self.samples.iter().rev().take_while(|(_, level)| above(*level));
-        let (at, level) = grown.last().copied().unwrap_or(now);
-        let age = level.saturating_sub(before) as f64 / rate.max(1.0);
-        let age = Nanos::from_secs_f64(age);
-        (at - age, age)
-    }
-}
 
 /// Growth of memory without further requests.
 #[derive(Clone, Copy, Debug)]
@@ -117,9 +74,6 @@ impl IdleGrowth {
 
 /// Looks for requests that take memory, after a case whose conversations are judged one by one.
 pub(crate) fn examine(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
-    if !families::is_judged_by_conversation(case) {
-        return;
-    }
     if runner.memory.is_growing() || runner.life.is_gone() || runner.is_stopped() {
         return;
     }
@@ -358,26 +312,4 @@ pub(crate) fn limit_reason(runner: &Runner<'_>) -> Option<String> {
             show::bytes(last.memory_bytes)
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn growth_began_before_the_first_raised_sample() {
-        let at = Nanos::from_secs;
-        let mut watch = MemoryWatch::default();
-        // noise, then 100 MiB per second from the fifth second
-        for (second, mebibytes) in [(1, 10), (2, 90), (3, 11), (6, 110), (7, 210), (8, 310)] {
-            watch.samples.push_back((at(second), mebibytes << 20));
-        }
-        let rate = f64::from(100 << 20);
-        let onset = watch.onset(10 << 20, rate, (at(9), 410 << 20));
-        assert_eq!(onset, (at(5), at(1)));
-        // no sample during the growth: the current level shows it
-        let fresh = MemoryWatch::default();
-        assert_eq!(fresh.onset(10 << 20, rate, (at(9), 210 << 20)).0, at(7));
-        assert_eq!(fresh.onset(10 << 20, 0.0, (at(9), 210 << 20)).0, Nanos::ZERO);
-    }
 }

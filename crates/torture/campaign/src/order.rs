@@ -179,7 +179,9 @@ fn case_of(
         result.show(TestOutcome::Fail);
     }
     find_culprit_bytes(runner, case, affected, &mut result);
-    memory::examine(runner, case, &mut result);
+    if families::is_judged_by_conversation(case) {
+        memory::examine(runner, case, &mut result);
+    }
     runner.life.end_case(runner.world, &mut result);
     result.took = runner.now() - start;
     result

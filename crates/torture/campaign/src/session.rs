@@ -8,7 +8,7 @@ use crate::hangs::HangsSeen;
 use crate::health::HealthCheck;
 use crate::life::{AffectedPart, Life};
 use crate::lints::Lints;
-use crate::memory::MemoryWatch;
+use crate::memory_watch::MemoryWatch;
 use crate::prober::Prober;
 use crate::probes::{Pattern, ProbeListener};
 use crate::profile::ServerProfile;

@@ -219,7 +219,7 @@ fn bodies_that_a_recording_has_as_fields_are_built_from_them() {
 }
 
 #[test]
-fn headers_of_all_requests_are_written_once_and_stale_ones_are_not_sent() {
+fn common_headers_are_written_once_and_stale_ones_dropped() {
     let visit = |v: &str| {
         let page = format!("http://h:1/home?code=code{v}");
         let stale = format!("http://h:1/other?x=unknown{v}");

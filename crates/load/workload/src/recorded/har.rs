@@ -47,7 +47,7 @@ impl HarEntry {
     }
 }
 
-/// What a recording states about a response.
+/// A response as described by a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HarAnswer {
     pub status: Option<u64>,
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_the_server_did_not_receive_or_whose_body_is_missing_are_left_out() {
+    fn unsent_requests_and_those_without_their_body_are_omitted() {
         let entry = |request: &str, rest: &str| {
             format!(r#"{{"request":{{"method":"POST","url":"http://h/"{request}}}{rest}}}"#)
         };

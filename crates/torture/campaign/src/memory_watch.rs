@@ -1,0 +1,73 @@
+//! The memory of the server as sampled during a run, and when its growth began.
+
+use crate::World;
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// Minimum time between samples during a case, and maximum number of samples kept.
+const SAMPLE_EVERY: Nanos = Nanos::from_millis(100);
+const SAMPLES_MAX: usize = 512;
+/// Minimum growth that is not noise, between two samples.
+pub(crate) const IDLE_GROWN: u64 = 2 << 20;
+
+/// Memory of the server during the run.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryWatch {
+    /// Recent levels, by time.
+    samples: VecDeque<(Nanos, u64)>,
+    /// The case after which memory grows without further requests.
+    pub(crate) grows_since: Option<String>,
+}
+
+impl MemoryWatch {
+    /// Samples the memory after a conversation, unless it was sampled a moment ago.
+    pub(crate) fn sample(&mut self, world: &mut dyn World) {
+        let now = world.now();
+        if self.samples.back().is_some_and(|(at, _)| now < *at + SAMPLE_EVERY) {
+            return;
+        }
+        let Some(state) = world.server() else { return };
+        self.samples.push_back((now, state.memory_bytes));
+        if self.samples.len() > SAMPLES_MAX {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Returns whether memory is known to grow without further requests.
+    pub(crate) fn is_growing(&self) -> bool {
+        self.grows_since.is_some()
+    }
+
+    /// Returns when growth at this rate, in bytes per second, began, and the age of that in the
+    /// first sample above the level before it. `now`: the current level.
+    pub(crate) fn onset(&self, before: u64, rate: f64, now: (Nanos, u64)) -> (Nanos, Nanos) {
+        let above = |level: u64| level > before.saturating_add(IDLE_GROWN);
+        let grown = self.samples.iter().rev().take_while(|(_, level)| above(*level));
+        let (at, level) = grown.last().copied().unwrap_or(now);
+        let age = level.saturating_sub(before) as f64 / rate.max(1.0);
+        let age = Nanos::from_secs_f64(age);
+        (at - age, age)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_begins_before_the_first_raised_sample() {
+        let at = Nanos::from_secs;
+        let mut watch = MemoryWatch::default();
+        // noise, then 100 MiB per second from the fifth second
+        for (second, mebibytes) in [(1, 10), (2, 90), (3, 11), (6, 110), (7, 210), (8, 310)] {
+            watch.samples.push_back((at(second), mebibytes << 20));
+        }
+        let rate = f64::from(100 << 20);
+        let onset = watch.onset(10 << 20, rate, (at(9), 410 << 20));
+        assert_eq!(onset, (at(5), at(1)));
+        // no sample during the growth: the current level shows it
+        let fresh = MemoryWatch::default();
+        assert_eq!(fresh.onset(10 << 20, rate, (at(9), 210 << 20)).0, at(7));
+        assert_eq!(fresh.onset(10 << 20, 0.0, (at(9), 210 << 20)).0, Nanos::ZERO);
+    }
+}
