@@ -112,8 +112,7 @@ fn time_limit_reason(runner: &mut Runner<'_>) -> Option<String> {
     })
 }
 
-/// Runs one case.
-/// `trouble`: the response of the page for bodies, if it refuses a plain POST.
+/// Runs one case. `trouble`: the response of the page for bodies, if it refuses a plain POST.
 fn case_of(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -130,27 +129,7 @@ fn case_of(
         Need::Tls => target.tls_name.is_some(),
         _ => has.contains(need),
     };
-    if let Some(need) = case.needs.iter().find(|need| !given(need)) {
-        let why = match need {
-            Need::Device => runner.world.device().err(),
-            Need::Socket => no_socket(runner),
-            Need::Post => {
-                trouble.map(|trouble| format!("the --post page refuses a plain POST: {trouble}"))
-            }
-            _ => None,
-        };
-        result.skip(why.unwrap_or_else(|| need.missing().to_owned()));
-        return result;
-    }
-    if !case.runs_in(runner.target.version()) {
-        let version = case.version_spoken();
-        result.skip(match case.group() {
-            GRPC => "it needs a gRPC target (grpc://…)".to_owned(),
-            _ => format!("it needs HTTP/{version} (--http {version})"),
-        });
-        return result;
-    }
-    if let Some(why) = runner.world.governor().why_forbidden(&case.id) {
+    if let Some(why) = skip_reason(runner, case, &given, trouble) {
         result.skip(why);
         return result;
     }
@@ -185,6 +164,34 @@ fn case_of(
     runner.life.end_case(runner.world, &mut result);
     result.took = runner.now() - start;
     result
+}
+
+/// Returns why the case cannot run against this target. `trouble` as in [`case_of`].
+fn skip_reason(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    given: &dyn Fn(&Need) -> bool,
+    trouble: Option<&str>,
+) -> Option<String> {
+    if let Some(need) = case.needs.iter().find(|need| !given(need)) {
+        let why = match need {
+            Need::Device => runner.world.device().err(),
+            Need::Socket => no_socket(runner),
+            Need::Post => {
+                trouble.map(|trouble| format!("the --post page refuses a plain POST: {trouble}"))
+            }
+            _ => None,
+        };
+        return Some(why.unwrap_or_else(|| need.missing().to_owned()));
+    }
+    if case.runs_in(runner.target.version()) {
+        return runner.world.governor().why_forbidden(&case.id).map(str::to_owned);
+    }
+    let version = case.version_spoken();
+    Some(match case.group() {
+        GRPC => "it needs a gRPC target (grpc://…)".to_owned(),
+        _ => format!("it needs HTTP/{version} (--http {version})"),
+    })
 }
 
 /// Removes the exchanges that lack a precondition, with a note each. Returns false if no exchange
