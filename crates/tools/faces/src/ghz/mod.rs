@@ -152,8 +152,14 @@ struct Ghz {
     debug: Option<DebugLog>,
     /// Lines for this file that are not written yet.
     logged: String,
+    /// Ended calls that are not counted yet: those of other threads may have ended before.
+    held: Vec<CallRecord>,
     notes: Vec<String>,
 }
+
+/// Time for which an ended call is held. Each thread passes its calls once a second, and ghz's
+/// output depends on the order in which the calls of all threads ended.
+const HELD_FOR: Nanos = Nanos::from_secs(3);
 
 /// Maximum number of different data errors that are listed.
 const FAULTS_MAX: usize = 10;
@@ -192,6 +198,7 @@ impl Ghz {
             recipe: None,
             faults: BTreeMap::new(),
             debug: None,
+            held: Vec::new(),
             logged: String::new(),
             notes,
         }
@@ -265,6 +272,16 @@ impl Ghz {
         }
     }
 
+    /// Counts the held calls that ended until `end`, in the order in which they ended.
+    fn take_until(&mut self, end: Nanos) {
+        let mut calls: Vec<CallRecord> =
+            self.held.extract_if(.., |call| call.sample.done <= end).collect();
+        calls.sort_by_key(|call| call.sample.done);
+        let ignores = self.options.duration_stop == DurationStop::Ignore;
+        calls.retain(|call| !(ignores && call.outcome == Outcome::Abandoned));
+        calls.iter().for_each(|call| self.take(call));
+    }
+
     /// Writes the first line for the file of `--debug`, unless it is written.
     fn begin_log(&mut self) {
         if !self.debug.as_ref().is_some_and(DebugLog::is_new) {
@@ -297,12 +314,9 @@ impl Face for Ghz {
 
     fn calls(&mut self, calls: &[CallRecord]) -> FaceOutput {
         self.begin_log();
-        let ignores = self.options.duration_stop == DurationStop::Ignore;
-        for call in calls {
-            if !(ignores && call.outcome == Outcome::Abandoned) {
-                self.take(call);
-            }
-        }
+        self.held.extend_from_slice(calls);
+        let newest = calls.iter().map(|call| call.sample.done).max().unwrap_or_default();
+        self.take_until(newest - HELD_FOR);
         FaceOutput { log: std::mem::take(&mut self.logged), ..FaceOutput::default() }
     }
 
@@ -322,6 +336,7 @@ impl Face for Ghz {
     }
 
     fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
+        self.take_until(Nanos::NEVER);
         if let Some(ending) = self.data_error() {
             return ending;
         }

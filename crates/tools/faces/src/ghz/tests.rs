@@ -116,6 +116,7 @@ fn ours(line: &str) -> (String, String, u8) {
     let calls: Vec<CallRecord> =
         (0..plan.stop.requests.unwrap_or(0)).map(|index| call(&face, index)).collect();
     face.calls(&calls);
+    face.take_until(Nanos::NEVER);
     (face.text(Nanos::from_millis(5), 0), String::new(), 0)
 }
 
@@ -349,6 +350,7 @@ fn after_calls(line: &str, count: u64) -> Ghz {
         }
         face.calls(&[record]);
     }
+    face.take_until(Nanos::NEVER);
     face
 }
 
@@ -376,6 +378,28 @@ fn a_made_message_above_the_limit_is_a_failed_call() {
     assert!(text.contains("trying to send message larger than max (7 vs. 6)"), "{text}");
 }
 
+/// Two threads pass their calls a second at a time. Of ghz's calls, the first to end are skipped.
+#[test]
+fn calls_of_several_threads_count_in_the_order_of_their_ends() {
+    let line = format!("{CALL} --skipFirst 2 -O csv");
+    let Prepared { mut face, .. } = prepared(&line).unwrap_or_else(|why| panic!("{}", why.err));
+    let ended = |ms: u64| {
+        let mut record = call(&face, 0);
+        record.sample.done = Nanos::from_millis(ms);
+        record.sample.issued = record.sample.done - Nanos::from_millis(ms / 100);
+        record
+    };
+    let threads = [[100, 900], [200, 700], [1_100, 1_300], [1_200, 5_400]];
+    for calls in threads.map(|calls| calls.map(ended)) {
+        face.calls(&calls);
+    }
+    assert_eq!((face.tally.ended(), face.tally.count), (7, 5), "those that ended 3 s ago");
+    face.take_until(Nanos::NEVER);
+    let latencies: Vec<u64> =
+        face.tally.details.iter().map(|it| it.latency.0 / 1_000_000).collect();
+    assert_eq!(latencies, [7, 9, 11, 12, 13, 54]);
+}
+
 /// The lines have the keys of ghz's lines, according to its source and a run of ghz 0.120.0.
 #[test]
 fn the_debug_log_has_the_steps_of_each_call() {
@@ -385,7 +409,9 @@ fn the_debug_log_has_the_steps_of_each_call() {
     let Prepared { mut face, .. } = prepared(&line).unwrap_or_else(|why| panic!("{}", why.err));
     face.set_date(&Date { at: Nanos::ZERO, unix_s: 1.8e9, utc_offset_s: 0 });
     let calls: Vec<CallRecord> = (0..2).map(|index| call(&face, index)).collect();
-    let text = face.calls(&calls).log + &face.calls(&calls[..1]).log;
+    let begun = face.calls(&calls).log + &face.calls(&calls[..1]).log;
+    face.take_until(Nanos::NEVER);
+    let text = begun + &face.calls(&[]).log;
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     let messages: Vec<&str> =
@@ -393,7 +419,7 @@ fn the_debug_log_has_the_steps_of_each_call() {
     let of_call = ["Making request", "Received RPC Stats", "Received response"];
     assert_eq!(messages, [&["Start Run"][..], &of_call, &of_call, &of_call].concat());
     assert_eq!(lines[0]["config"]["call"], "loadstone.v1.Echo/Say");
-    let making = &lines[4];
+    let making = &lines[7];
     assert_eq!(making["workerID"], "g1c0");
     assert_eq!(making["call"], "loadstone.v1.Echo.Say");
     let input = &making["input"][0];
@@ -401,7 +427,7 @@ fn the_debug_log_has_the_steps_of_each_call() {
     assert_eq!(making["metadata"].to_string(), "{\"a\":[\"b\"]}");
     assert_eq!(making["time"], "2027-01-15T08:00:00.001Z");
     let error = "rpc error: code = NotFound desc = ";
-    assert_eq!((&lines[5]["code"], &lines[6]["error"]), (&"NotFound".into(), &error.into()));
+    assert_eq!((&lines[8]["code"], &lines[9]["error"]), (&"NotFound".into(), &error.into()));
     let mut ending = Ending::default();
     face.end_log(&mut ending);
     let file = &ending.files[0];
