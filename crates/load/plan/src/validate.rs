@@ -170,6 +170,7 @@ fn check_folds(plan: &Plan, problems: &mut Problems) {
 
 /// Checks options that exclude gRPC calls, and options for gRPC calls only.
 fn check_grpc(plan: &Plan, problems: &mut Problems) {
+    problems.add_faults(plan, "grpc");
     let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
     let of_grpc = |step: &JourneyStep| step.stream == StepStream::Yes(Streaming::Grpc);
     problems.add_if(

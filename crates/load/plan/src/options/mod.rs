@@ -161,8 +161,9 @@ impl Setting {
         };
         let text = value.typed()?;
         let amount = match &value {
-            Scalar::Text(span) => {
-                units::parse_duration(span).map_or(f64::MAX, |it| it.as_secs_f64())
+            Scalar::Text(text) => {
+                let seconds = units::parse_duration(text).map(|span| span.as_secs_f64());
+                seconds.or_else(|_| units::parse_rate(text).map(|it| it.0)).unwrap_or(f64::MAX)
             }
             number => number.amount(),
         };

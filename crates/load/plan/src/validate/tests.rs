@@ -403,6 +403,24 @@ fn every_kind_of_client_has_users() {
 }
 
 #[test]
+fn numbers_of_grpc_messages_have_bounds() {
+    let error = |change: &dyn Fn(&mut GrpcPlan)| {
+        error_of(|plan| {
+            *plan = Plan::for_url("https://h/p.S/M".parse().unwrap());
+            plan.use_grpc();
+            change(&mut plan.grpc);
+        })
+    };
+    let messages = "takes a number of messages from 1 to";
+    assert!(error(&|grpc| grpc.messages = Some(0)).contains(messages));
+    assert!(error(&|grpc| grpc.messages = Some(100_001)).contains(messages));
+    assert!(error(&|grpc| grpc.response_messages = Some(0)).contains(messages));
+    let rate = "takes a rate of messages from 0.001/s";
+    assert!(error(&|grpc| grpc.message_rate = Some(Rate(2e6))).contains(rate));
+    assert!(!error(&|grpc| grpc.message_rate = Some(Rate(0.01))).contains(rate));
+}
+
+#[test]
 fn limits_of_responses_need_streams_and_whole_calls() {
     let error = |change: &dyn Fn(&mut Plan)| {
         error_of(|plan| {

@@ -130,7 +130,9 @@ pub(super) fn set_streams(
     plan: &mut Plan,
 ) -> bool {
     if client && !options.stream_interval.is_zero() {
-        plan.grpc.message_rate = Some(Rate(1e9 / options.stream_interval.0 as f64));
+        // below a microsecond, messages are back to back in ghz too
+        let rate = (1e9 / options.stream_interval.0 as f64).min(1e6);
+        plan.grpc.message_rate = Some(Rate(rate));
     }
     if server && !client && options.stream_call_count > 0 {
         let count = u32::try_from(options.stream_call_count).unwrap_or(u32::MAX);
