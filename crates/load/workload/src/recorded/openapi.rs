@@ -58,7 +58,7 @@ pub fn read_openapi(
     };
     let mut documents = BTreeMap::from([(String::new(), Ok(root))]);
     load(&mut documents, files);
-    let description = Description { documents: &documents, base, invents: Cell::new(false) };
+    let description = Description { documents: &documents, base, made: Cell::new(0) };
     let mut recording = Recording::default();
     let root = description.root();
     let paths = root.get("paths").and_then(|paths| paths.value.as_object());
@@ -77,7 +77,7 @@ pub fn read_openapi(
             };
             match description.request(path, method, item, operation) {
                 Ok(request) => {
-                    if description.invents.take() {
+                    if description.made.take() > 0 {
                         recording.leave_out(MADE);
                     }
                     recording.push(request)?;
@@ -202,8 +202,8 @@ impl<'a> FileValue<'a> {
 struct Description<'a> {
     documents: &'a Documents,
     base: Url,
-    /// True if the current request has a value that is no example.
-    invents: Cell<bool>,
+    /// Number of values of the current request that are made from schemas.
+    made: Cell<usize>,
 }
 
 /// Combined result of the parameters.
@@ -250,7 +250,7 @@ impl<'a> Description<'a> {
         item: FileValue<'a>,
         operation: FileValue<'a>,
     ) -> Result<Recorded, String> {
-        self.invents.set(false);
+        self.made.set(0);
         let filled = self.filled(item, operation)?;
         let mut url = self.base.clone();
         let mut whole = url.path().trim_end_matches('/').to_owned();
@@ -303,10 +303,10 @@ impl<'a> Description<'a> {
 
     /// Returns a value that the schema of a parameter accepts.
     fn made_parameter(&self, parameter: FileValue<'a>) -> Result<Value, String> {
-        self.invents.set(true);
         if let Some(schema) = parameter.get("schema") {
             return self.made(schema, 0);
         }
+        self.count_made(1)?;
         let content = parameter.get("content");
         let media = content
             .and_then(|content| Some(content.at(content.value.as_object()?.values().next()?)));
@@ -372,7 +372,6 @@ impl<'a> Description<'a> {
             let media = body.at(media);
             let Some(schema) = media.get("schema") else { continue };
             if let Some(body) = written(kind, &self.made(schema, 0)?, media)? {
-                self.invents.set(true);
                 return Ok((kind.clone(), body));
             }
         }

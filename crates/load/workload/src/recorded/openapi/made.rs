@@ -8,6 +8,8 @@ const OPTIONAL_DEPTH_MAX: usize = 3;
 const DEPTH_MAX: usize = 8;
 /// Maximum length of a text, and maximum number of items, that a schema can demand.
 const LENGTH_MAX: u64 = 1_000;
+/// Maximum number of values in a request: schemas that refer to each other may demand any number.
+const VALUES_MAX: usize = 10_000;
 
 /// Texts of the formats of OpenAPI and JSON Schema.
 const FORMATS: [(&str, &str); 14] = [
@@ -31,8 +33,9 @@ impl<'a> Description<'a> {
     /// Returns the example of a schema, or a value that it accepts.
     ///
     /// # Errors
-    /// Fails if a reference has no target.
+    /// Fails if a reference has no target, or a request would have too many values.
     pub(super) fn made(&self, schema: FileValue<'a>, depth: usize) -> Result<Value, String> {
+        self.count_made(1)?;
         let schema = self.resolved(schema)?;
         if let Some(example) = self.example(schema)?.or_else(|| schema.get("const")) {
             return Ok(example.value.clone());
@@ -50,17 +53,28 @@ impl<'a> Description<'a> {
             "object" => self.object(schema, depth).map(Value::Object),
             "array" => {
                 let count = schema.value.get("minItems").and_then(Value::as_u64).unwrap_or(1);
+                let count = count.clamp(1, LENGTH_MAX) as usize;
+                let before = self.made.get();
                 let item = match schema.get("items") {
                     Some(items) => self.made(items, depth + 1)?,
                     None => json!("text"),
                 };
-                Ok(Value::Array(vec![item; count.clamp(1, LENGTH_MAX) as usize]))
+                self.count_made((self.made.get() - before).max(1) * (count - 1))?;
+                Ok(Value::Array(vec![item; count]))
             }
             "integer" | "number" => Ok(number(schema.value)),
             "boolean" => Ok(Value::Bool(true)),
             "null" => Ok(Value::Null),
             _ => Ok(Value::String(text(schema.value))),
         }
+    }
+
+    /// Counts values that are made for the current request.
+    pub(super) fn count_made(&self, more: usize) -> Result<(), String> {
+        let made = self.made.get() + more;
+        self.made.set(made);
+        let why = || format!("its schemas demand more than {VALUES_MAX} values");
+        (made <= VALUES_MAX).then_some(()).ok_or_else(why)
     }
 
     fn object(&self, schema: FileValue<'a>, depth: usize) -> Result<Object, String> {
@@ -146,11 +160,15 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    fn made(schema: &Value) -> Value {
+    fn made_or_refused(schema: &Value) -> Result<Value, String> {
         let documents = Documents::from([(String::new(), Ok(schema.clone()))]);
         let base = "http://h/".parse().unwrap();
-        let description = Description { documents: &documents, base, invents: Cell::new(false) };
-        description.made(FileValue { file: "", value: schema }, 0).unwrap()
+        let description = Description { documents: &documents, base, made: Cell::new(0) };
+        description.made(FileValue { file: "", value: schema }, 0)
+    }
+
+    fn made(schema: &Value) -> Value {
+        made_or_refused(schema).unwrap()
     }
 
     #[test]
@@ -178,6 +196,18 @@ mod tests {
             ),
         ] {
             assert_eq!(made(&schema), value, "{schema}");
+        }
+    }
+
+    #[test]
+    fn schemas_that_demand_any_number_of_values_are_refused() {
+        let names: Vec<String> = (0..12).map(|n| format!("p{n}")).collect();
+        let fields = names.iter().map(|name| (name.clone(), json!({"$ref": "#"})));
+        let fields: Object = fields.collect();
+        let row = json!({"type": "array", "minItems": 1_000, "items": {"$ref": "#"}});
+        for schema in [json!({"type": "object", "required": names, "properties": fields}), row] {
+            let error = made_or_refused(&schema).unwrap_err();
+            assert_eq!(error, "its schemas demand more than 10000 values");
         }
     }
 
