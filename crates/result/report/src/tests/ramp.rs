@@ -178,11 +178,11 @@ fn every_ramp_follows_the_schema() {
 fn a_ramp_without_a_step_is_still_a_result() {
     let mut report = ramp(&["one"]);
     (report.steps, report.curves) = (Vec::new(), Vec::new());
-    let report = RampRecord::new(&report).with_verdict(&["nobody is there"], false);
+    let report = RampRecord::new(&report).with_verdict(&["connection refused"], false);
     assert_eq!(errors(&published(&report)), "");
     let shown = crate::ramp::text(&report, PLAIN);
     assert!(
-        shown.starts_with("Measurement   INVALID: the numbers do not describe the server\n              all-failed: nobody is there"),
+        shown.starts_with("Measurement   INVALID: the numbers do not describe the server\n              all-failed: connection refused"),
         "{shown}"
     );
     assert!(shown.contains("Steps         none was run"), "{shown}");
