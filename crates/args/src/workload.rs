@@ -94,7 +94,7 @@ fn site(text: &str) -> Result<Url, String> {
     parse::bare_url(text, "give it as -H 'Authorization: …'")
 }
 
-/// Parses the server of an import; recognizes a second recording in its place.
+/// Parses the server of an import. Returns an error with a hint for a second recording.
 fn import_site(text: &str) -> Result<Url, String> {
     match text.to_ascii_lowercase().ends_with(".har") {
         true => Err("a second recording of the same visit is given with --second".to_owned()),

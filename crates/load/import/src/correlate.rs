@@ -111,8 +111,8 @@ fn journey(
     Ok(Correlation { imported, diff })
 }
 
-/// Pairs equal requests of both recordings: each with the first one of the same path that has no
-/// partner yet, or of the same path shape. Browsers send the requests of a page in any order.
+/// Pairs the requests of both recordings. Each is paired with the first unpaired request of the
+/// same path, otherwise of the same path shape. Browsers send the requests of a page in any order.
 fn aligned(first: &[RecordedExchange], second: &[RecordedExchange]) -> Vec<(usize, usize)> {
     let mut free: HashMap<(String, String), Vec<usize>> = HashMap::new();
     for (row, exchange) in second.iter().enumerate() {
@@ -129,7 +129,7 @@ fn aligned(first: &[RecordedExchange], second: &[RecordedExchange]) -> Vec<(usiz
     pairs
 }
 
-/// Takes the headers that all steps send with the same value out of the steps.
+/// Removes the headers that all steps send with the same value from the steps, and returns them.
 fn common_headers(steps: &mut [DraftStep]) -> Vec<(String, String)> {
     let [first, rest @ ..] = &*steps else { return Vec::new() };
     if rest.is_empty() {
@@ -202,7 +202,7 @@ impl Correlator<'_> {
                 continue;
             };
             if other.value != slot.value && slot.has_boundary() {
-                // the parts of the body have the recorded boundary
+                // the body keeps the recorded boundary
             } else if other.value != slot.value && self.diff.len() < 2 * DIFFERENCES_MAX {
                 let text = self.differing(number, &slot, other, step, earlier);
                 if let Some(text) = text {
@@ -230,8 +230,8 @@ impl Correlator<'_> {
         }
     }
 
-    /// Returns the replacement for the address of the page that sent a request, if it differs: with
-    /// the known values in it, or nothing, because no server needs it.
+    /// Returns the replacement for a `Referer` that differs between the recordings: the address
+    /// with the known values inserted, or an empty text, because no server needs it.
     fn page_address(&self, one: &RecordedExchange, two: &RecordedExchange) -> Option<(Slot, Text)> {
         let (name, value) =
             one.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("referer"))?;
@@ -462,7 +462,7 @@ impl DifferingPart<'_> {
     }
 }
 
-/// Returns both values as they are before their place encodes them.
+/// Returns both values, decoded according to their place.
 fn whole_of<'a>(slot: &Slot, other: &Slot) -> Option<DifferingPart<'a>> {
     let values = (slot.decoded()?, other.decoded()?);
     (!values.0.is_empty() && !values.1.is_empty()).then_some(DifferingPart {
@@ -472,7 +472,7 @@ fn whole_of<'a>(slot: &Slot, other: &Slot) -> Option<DifferingPart<'a>> {
     })
 }
 
-/// Returns both values after an equal word such as `Bearer`.
+/// Returns the parts of both values after a common scheme such as `Bearer`.
 fn after_scheme<'a>(slot: &'a Slot, other: &Slot) -> Option<DifferingPart<'a>> {
     let start = slot.value.rfind(' ').filter(|_| slot.kind == SlotKind::Header)? + 1;
     let before = &slot.value[..start];

@@ -219,14 +219,14 @@ fn load_reports_and_names_of_back_ends_are_counted() {
     assert_eq!(backends.load.cpu.mean(), Some(0.25));
 }
 
-/// Server that answers the messages of all streams one after the other, or at once.
+/// Server that answers the messages of all streams one by one, or all at once.
 fn answering(servers: usize) -> ChatServer {
     let service = Service::Fixed(Nanos::from_millis(2));
     ChatServer::new(Queue::new(servers, service, 3), &Answered::default())
 }
 
 /// The client ends each stream after three of ten answers: the call succeeds, and the connection
-/// serves the next one. The rest of the response is on its way.
+/// serves the next one. The rest of the response is still in flight.
 #[test]
 fn a_stream_ends_after_its_number_of_messages() {
     for (users, streams, servers) in [(1, 1, 1), (2, 8, 1), (1, 4, 0)] {
@@ -238,7 +238,7 @@ fn a_stream_ends_after_its_number_of_messages() {
         let (total, tally) = (&measured.total, &measured.total.streams);
         assert_eq!((total.counts.succeeded, failures(&measured)), (40, vec![]));
         assert_eq!((tally.whole, tally.in_window, tally.grpc.unsent), (40, 120, 0));
-        // all answers at once arrive with the server's status: OK or CANCELLED
+        // with all answers at once, the server's status arrives too: OK instead of CANCELLED
         let status = u32::from(servers > 0);
         assert_eq!(tally.grpc.statuses, [(status, 40)].into());
         let connections = &total.connections;
@@ -249,7 +249,7 @@ fn a_stream_ends_after_its_number_of_messages() {
     }
 }
 
-/// A call per connection: each connection closes with the end of its stream by the client.
+/// One call per connection: each connection closes when the client ends its stream.
 #[test]
 fn a_connection_closes_after_a_stream_that_its_client_ends() {
     let server = answering(1);
@@ -261,7 +261,7 @@ fn a_connection_closes_after_a_stream_that_its_client_ends() {
     assert_eq!((total.counts.succeeded, total.connections.established), (5, 5));
 }
 
-/// A message above the maximum length ends its call alone, before the message has arrived.
+/// A message above the maximum length ends only its own call, before the whole message arrives.
 #[test]
 fn a_message_above_the_maximum_length_ends_its_call() {
     for (most, failed, servers) in [(40, 0, 1), (39, 20, 1), (39, 20, 0)] {

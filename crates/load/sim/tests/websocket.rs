@@ -575,7 +575,7 @@ type RoomMember = (Vec<u8>, Option<(String, WebSocket)>);
 struct Rooms {
     sockets: BTreeMap<Client, RoomMember>,
     members: BTreeMap<Client, u64>,
-    /// Time until the response to a member's upgrade, by the member's number, and when it is sent.
+    /// Delay of the upgrade response, multiplied by the member's number, and when it is sent.
     upgrade: Nanos,
     upgraded: BTreeMap<Client, Nanos>,
     queue: BTreeMap<(Nanos, u64), (Client, Vec<u8>)>,
@@ -588,8 +588,8 @@ fn rooms(deliver: impl FnMut(u64, u64) -> Vec<Nanos> + 'static) -> Box<dyn Serve
     rooms_joined_in(Nanos::ZERO, deliver)
 }
 
-/// Does the same with members that join late: each gets the response to its upgrade this much later
-/// than the previous one, and messages from then on, also those sent since its request.
+/// Like [`rooms`], with members that join late. Each receives its upgrade response this much later
+/// than the previous one, and then also the messages sent since its request.
 fn rooms_joined_in(
     upgrade: Nanos,
     deliver: impl FnMut(u64, u64) -> Vec<Nanos> + 'static,

@@ -24,9 +24,8 @@ pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     }
 }
 
-/// Returns the line at which brackets nest too deeply. Brackets in quoted text count as well, so
-/// YAML that is not JSON and has more than [`DEPTH_MAX`] unclosed ones is rejected although it is
-/// valid.
+/// Returns the line at which brackets nest too deeply. Brackets in quoted text count as well.
+/// Therefore valid YAML (not JSON) with more than [`DEPTH_MAX`] unclosed brackets is rejected.
 fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {

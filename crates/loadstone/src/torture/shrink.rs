@@ -79,8 +79,8 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
     Ok(code)
 }
 
-/// Returns whether it is random data, or is accused of a server failure. Growth of memory is not
-/// repeated that often.
+/// Returns whether it is random data or the suspected cause of a server failure. Findings of memory
+/// growth are excluded, because shrinking would repeat them too often.
 fn is_random(kept: &Kept) -> bool {
     let name = &kept.failure.transcript.name;
     let is_random = kept.failure.case.fuzz.is_some() || is_accused(name);

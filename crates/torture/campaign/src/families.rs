@@ -160,8 +160,8 @@ pub(super) fn applies_load(case: &Case) -> bool {
     pressing || holds_connections(case)
 }
 
-/// Returns whether each of its conversations is judged alone: the case applies no load, and does not
-/// concern the whole run.
+/// Returns whether each of its conversations is judged separately: the case applies no load and
+/// does not concern the whole run.
 pub(super) fn is_judged_by_conversation(case: &Case) -> bool {
     !applies_load(case) && sort(case) != Some(FamilySort::Last)
 }

@@ -224,8 +224,8 @@ pub(crate) fn repeat_leaking_rounds(
     Some(leaks(runner, &levels, first.as_ref()))
 }
 
-/// Returns the resources whose growth a round can cause. Memory that grows without further requests
-/// grows during any round.
+/// Returns the resources whose growth can be attributed to a round. Memory is excluded if it grows
+/// without further requests, because it then grows during any round.
 fn attributable(runner: &Runner<'_>) -> impl Iterator<Item = &'static Held> + use<> {
     let grows = runner.memory.is_growing();
     HELD.iter().filter(move |held| !grows || held.what != HeldResource::Memory)

@@ -1,6 +1,6 @@
-//! Memory that single requests take: a request after which the memory of the server grows without
-//! further requests, and one of which each repetition adds far more memory than it has bytes. Both
-//! need visible processes of the server.
+//! Finds single requests that exhaust memory: a request after which the memory of the server keeps
+//! growing without further requests, and a request of which each repetition adds far more memory
+//! than its own length. Both checks require visible processes of the server.
 
 use crate::attempts::Rate;
 use crate::memory_watch::IDLE_GROWN;
@@ -15,10 +15,10 @@ use torture::record;
 use torture::result::{AFTER, CaseResult};
 use units::{Nanos, show};
 
-/// Growth during a case that is examined: this amount, and by this factor.
+/// Minimum growth during a case for it to be examined: in bytes, and as a factor.
 const GROWN: u64 = 32 << 20;
 const GROWN_FACTOR: f64 = 1.25;
-/// Time for growth to show after a client that gave up a request.
+/// Time for growth to become visible after the client gives up a request.
 const SETTLE: Nanos = Nanos::from_millis(100);
 /// Samples without further requests: their interval, the minimum and maximum number, and the total
 /// growth that suffices.
@@ -26,12 +26,11 @@ const IDLE_EVERY: Nanos = Nanos::from_millis(500);
 const IDLE_LEAST: usize = 4;
 const IDLE_MOST: usize = 8;
 const IDLE_ENOUGH: u64 = 256 << 20;
-/// Uncertainty of the onset of growth: this part of its age, and this time.
+/// Uncertainty of the onset of growth: the larger of this fraction of its age and this time.
 const ONSET_PART: u64 = 10;
 const ONSET_SLACK: Nanos = Nanos::from_millis(50);
 /// Repetitions of one request: time to settle after each, maximum number, minimum growth by each,
-/// the total growth that suffices, and its factor. A heap that is collected late stops growing
-/// before that.
+/// the total growth that suffices, and its factor. A garbage-collected heap stops growing earlier.
 const STEP_SETTLE: Nanos = Nanos::from_millis(300);
 const STEPS_MAX: usize = 32;
 const STEP_GROWN: u64 = 4 << 20;
@@ -41,7 +40,7 @@ const STEPS_FACTOR: u64 = 4;
 const AMPLIFIED: u64 = 16;
 /// Time for the server to release the memory of all repetitions.
 const RELEASE: Nanos = Nanos::from_secs(2);
-/// Time for repeating the requests of a case.
+/// Maximum time for repeating the requests of a case.
 const REPEATS_SPAN: Nanos = Nanos::from_secs(30);
 /// Growth over the run after which a server whose memory keeps growing is no longer tested.
 const RUN_GROWN_MAX: u64 = 4 << 30;
@@ -102,8 +101,8 @@ fn has_grown(before: u64, now: u64) -> bool {
     now.saturating_sub(before) >= GROWN && now as f64 >= before as f64 * GROWN_FACTOR
 }
 
-/// Returns the memory of the server; `None` if it is not visible, or if its processes changed,
-/// whose memory cannot be compared.
+/// Returns the memory of the server; `None` if it is not visible, or if the processes changed, so
+/// that their memory cannot be compared.
 fn level(runner: &mut Runner<'_>, before: &ServerState) -> Option<u64> {
     runner.life.observe(runner.world);
     let now = runner.world.server()?;
@@ -130,9 +129,9 @@ fn idle_growth(runner: &mut Runner<'_>, before: &ServerState) -> Option<IdleGrow
     (to - from >= GROWN).then_some(IdleGrowth { from, to, span })
 }
 
-/// Returns the conversation that caused growth, by its onset and the age of that: the last one that
-/// began before it. If it began at the onset, but the client gave up the previous one then, it is
-/// the previous one.
+/// Returns the conversation that caused growth with this onset and age: the last one that began
+/// before the onset. If that one began at the onset and the client gave up the previous one,
+/// returns the previous one.
 fn guilty_of(suspects: &[Suspect], (onset, age): (Nanos, Nanos)) -> Option<&Suspect> {
     let slack = Nanos(age.0 / ONSET_PART).max(ONSET_SLACK);
     let start = |suspect: &Suspect| suspect.talk.as_ref().map_or(Nanos::ZERO, |talk| talk.start);
@@ -171,7 +170,7 @@ fn record_idle_growth(
     }
 }
 
-/// Records a conversation that takes memory.
+/// Records a finding for a conversation that takes memory.
 fn keep(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -235,7 +234,7 @@ fn requests_of(
     suspects.into_iter().map(|one| (one.name, one.script)).collect()
 }
 
-/// Repeats a request until the growth of memory suffices, and describes it; `None` if it stops.
+/// Repeats a request until memory has grown enough, and describes the growth; `None` if it stops.
 fn growth_by_repetition(
     runner: &mut Runner<'_>,
     script: &TalkScript,
@@ -283,8 +282,8 @@ pub(crate) fn replay(runner: &mut Runner<'_>, script: &TalkScript) -> Option<Str
     growth.or_else(|| growth_by_repetition(runner, script, &before))
 }
 
-/// Records in the case about the whole run that memory grows without further requests. Returns
-/// whether it does: growth by requests is then not visible.
+/// Notes growth of memory without further requests in the case about the whole run. Returns whether
+/// memory grows in this way; growth caused by requests cannot be measured then.
 pub(crate) fn note_idle_growth(runner: &mut Runner<'_>, result: &mut CaseResult) -> bool {
     if let Some(since) = &runner.memory.grows_since {
         result.notes.push(format!("resident memory grows without further requests: see {since}"));

@@ -1,4 +1,4 @@
-//! The memory of the server as sampled during a run, and when its growth began.
+//! Samples the memory of the server during a run, and estimates when its growth began.
 
 use crate::World;
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use units::Nanos;
 /// Minimum time between samples during a case, and maximum number of samples kept.
 const SAMPLE_EVERY: Nanos = Nanos::from_millis(100);
 const SAMPLES_MAX: usize = 512;
-/// Minimum growth that is not noise, between two samples.
+/// Minimum growth between two samples that is not noise.
 pub(crate) const IDLE_GROWN: u64 = 2 << 20;
 
 /// Memory of the server during the run.
@@ -20,7 +20,8 @@ pub(crate) struct MemoryWatch {
 }
 
 impl MemoryWatch {
-    /// Samples the memory after a conversation, unless it was sampled a moment ago.
+    /// Samples the memory after a conversation, unless the last sample is more recent than
+    /// [`SAMPLE_EVERY`].
     pub(crate) fn sample(&mut self, world: &mut dyn World) {
         let now = world.now();
         if self.samples.back().is_some_and(|(at, _)| now < *at + SAMPLE_EVERY) {
@@ -38,8 +39,8 @@ impl MemoryWatch {
         self.grows_since.is_some()
     }
 
-    /// Returns when growth at this rate, in bytes per second, began, and the age of that in the
-    /// first sample above the level before it. `now`: the current level.
+    /// Returns the onset of growth at this rate (in bytes per second), and its age at the first
+    /// sample above the level `before`. `now`: the current level.
     pub(crate) fn onset(&self, before: u64, rate: f64, now: (Nanos, u64)) -> (Nanos, Nanos) {
         let above = |level: u64| level > before.saturating_add(IDLE_GROWN);
         let grown = self.samples.iter().rev().take_while(|(_, level)| above(*level));

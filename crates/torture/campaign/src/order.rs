@@ -112,7 +112,7 @@ fn time_limit_reason(runner: &mut Runner<'_>) -> Option<String> {
     })
 }
 
-/// Runs one case. `trouble`: the response of the page for bodies, if it refuses a plain POST.
+/// Runs one case. `trouble`: the response of the `--post` page, if it refuses a plain POST.
 fn case_of(
     runner: &mut Runner<'_>,
     case: &Case,

@@ -54,7 +54,7 @@ pub(super) struct Connection {
     pub(super) marked: bool,
     /// Workers blocked forever since the previous call.
     pub(super) hung: u32,
-    /// Refused chunk sizes, beyond the limit of a body.
+    /// Number of chunk sizes refused because they exceed the limit of a body.
     pub(super) long_chunks: u32,
     /// The server has exited.
     pub(super) dead: bool,
@@ -258,7 +258,7 @@ impl Connection {
         matches!(self.state, ReadPhase::Head) && self.buffer.is_empty() && idle
     }
 
-    /// Returns whether it is in the middle of chunks that are longer than allowed.
+    /// Returns whether it is reading chunks that are longer than allowed.
     pub(super) fn awaits_long_chunk(&self) -> bool {
         matches!(&self.state, ReadPhase::Body(parts) if parts.1.is_too_long())
     }

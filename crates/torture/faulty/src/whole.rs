@@ -34,8 +34,8 @@ const LEAK: usize = 64 << 10;
 const LEAK_MAX: usize = 256 << 20;
 /// Number of pieces leaked per body.
 const BODY_LEAK: usize = 8;
-/// Memory that a chunk size beyond the limit allocates, and growth per second after one that a client
-/// does not complete. Only the shown state has this memory.
+/// Memory that a chunk size above the limit allocates, and growth per second after a client
+/// abandons such a chunk. This memory is only reported in the process state, not allocated.
 const CHUNK_LEAK: u64 = 32 << 20;
 const CHUNK_GROWTH: f64 = 200e6;
 /// Maximum number of leaked descriptors.
@@ -81,7 +81,7 @@ pub struct FaultyServer {
     marked: bool,
     /// Leaked memory.
     leaked: Vec<Vec<u8>>,
-    /// Memory shown in addition, and since when it grows.
+    /// Additional memory in the reported state, and the time since when it grows.
     shown: u64,
     grows_since: Option<Nanos>,
     resets: u64,

@@ -20,8 +20,8 @@ pub const SUSPECT: &str = "suspect: ";
 /// Prefix of the name of a conversation after which the memory of the server grows.
 pub const AFTER: &str = "memory after ";
 
-/// Returns whether a conversation with this name is accused of a later failure: its own response does
-/// not show whether it fails.
+/// Returns whether a conversation with this name is the suspected cause of a later failure. Its own
+/// response does not show that failure.
 pub fn is_accused(name: &str) -> bool {
     [CULPRIT, SUSPECT, AFTER].iter().any(|prefix| name.starts_with(prefix))
 }

@@ -43,8 +43,8 @@ impl Conn {
         calls.find_map(|(row, call)| Some((row, reached(call)?)))
     }
 
-    /// Ends a call whose response is in progress and has all that is read of it; the connection
-    /// continues. `None` if the protocol cannot end a single call, which validation excludes.
+    /// Ends a call whose response is in progress, with the part received so far. The connection
+    /// stays open. `None` if the protocol cannot end a single call, which validation excludes.
     pub(crate) fn end_early(&mut self, call: usize, now: Nanos) -> Option<Call> {
         let (call, _) = self.withdraw(call, now).filter(|(_, goes_on)| *goes_on)?;
         self.served += 1;

@@ -40,8 +40,7 @@ pub struct ResponseLimits {
     pub head_max: u32,
     /// Time for the server to close a connection as announced.
     pub linger: Nanos,
-    /// Form of the response of a gRPC call, and limits of its messages at which it is not read
-    /// further.
+    /// Form of the response of a gRPC call, and limits of its messages at which reading stops.
     pub messages: Option<(BodyForm, MessageLimits)>,
 }
 

@@ -373,7 +373,7 @@ impl Worker {
         facts: &ResponseFacts,
         (decoded, wrong): (u64, Option<FailureClass>),
     ) -> (u64, Option<FailureClass>) {
-        // a response that is complete has its own status, however many messages are counted
+        // a complete response keeps the server's status, even if it reached the message count
         let early = call.intake.as_ref().and_then(|intake| intake.early_end);
         if let Some(early) = early.filter(|early| *early != EarlyEnd::Enough) {
             return (decoded, wrong.or(self.judge_early_end(call, early)));
@@ -408,8 +408,8 @@ impl Worker {
         (decoded, wrong.or((!expected).then_some(FailureClass::GrpcStatus)))
     }
 
-    /// Returns the failure of a gRPC call that the client ends at a limit: only a message above the
-    /// maximum length is one.
+    /// Returns the failure of a gRPC call that the client ends at a limit. Only a message above the
+    /// maximum length is a failure.
     #[cold]
     fn judge_early_end(&mut self, call: &mut Call, early: EarlyEnd) -> Option<FailureClass> {
         let status = grpc::Status::of_early_end(early, self.setup.plan.grpc.response_limits());
@@ -422,8 +422,9 @@ impl Worker {
         (early != EarlyEnd::Enough).then_some(FailureClass::GrpcStatus)
     }
 
-    /// Ends the calls whose incomplete responses have reached a limit of their messages, after all
-    /// input, which may have the ends of these responses. Returns whether the connection continues.
+    /// Ends the calls whose incomplete responses have reached a limit of their messages. Runs after
+    /// all input is read, because the input may complete these responses. Returns whether the
+    /// connection stays open.
     #[cold]
     pub(super) fn end_early_calls<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) -> bool {
         let generation = self.pool.conn(slot).generation();
@@ -443,7 +444,7 @@ impl Worker {
         true
     }
 
-    /// Concludes a call that left its connection after a part of its response.
+    /// Concludes a call that was withdrawn from its connection after a part of its response.
     fn end_early<I: Io>(
         &mut self,
         io: &mut I,

@@ -184,7 +184,7 @@ fn around(a: &str, b: &str, one: &str, two: &str) -> Option<String> {
     })
 }
 
-/// Returns the expression for a value between two texts, which are given for each recording.
+/// Returns the expression for a value between two texts. Both are given for each recording.
 fn expression(
     (before, after): (&str, &str),
     (other_before, other_after): (&str, &str),

@@ -82,8 +82,8 @@ impl Slot {
         }
     }
 
-    /// Returns whether it is the media type of a body of several parts, whose boundary differs
-    /// between recordings.
+    /// Returns whether it is the media type of a multipart body. The boundary of such a body
+    /// differs between recordings.
     pub(super) fn has_boundary(&self) -> bool {
         self.place.eq_ignore_ascii_case("header content-type") && boundary(&self.value).is_some()
     }
@@ -115,7 +115,7 @@ const SKIPPED: [&str; 13] = [
     "host",
 ];
 
-/// Exchanges of a recording in the order of their times, and what is not among them.
+/// Exchanges of a recording in chronological order, and the list of omitted requests.
 #[derive(Debug, Default)]
 pub(super) struct RecordedVisit {
     pub(super) exchanges: Vec<RecordedExchange>,
@@ -455,7 +455,7 @@ fn form_decoded(value: &str) -> Option<String> {
     percent_decode_str(&spaced).decode_utf8().ok().map(|text| text.into_owned())
 }
 
-/// Returns a form with values in place of parts, which the plan encodes when it is sent.
+/// Returns the decoded fields of a form with the replacements; the plan encodes them when it runs.
 fn form_fields(body: &str, replaced: &[(std::ops::Range<usize>, Text)]) -> Body {
     let decoded = |text: &str| form_decoded(text).unwrap_or_else(|| text.to_owned());
     let mut fields = Vec::new();
@@ -497,13 +497,13 @@ fn parts(body: &str, boundary: &str, slots: &mut Vec<Slot>) {
 }
 
 /// Appends the texts and numbers of a JSON body to `slots`, with their positions. Skips values that
-/// the body writes with escapes.
+/// are escaped in the body.
 fn leaves(node: &TreeNode, place: &str, body: &str, at: &mut usize, slots: &mut Vec<Slot>) {
     if slots.len() >= SLOTS_MAX {
         return;
     }
     if let Some(value) = node.scalar().filter(|value| !value.is_empty()) {
-        // a text is found with its quotation marks, so that it is not a part of another one
+        // search for a text with its quotation marks, so that it does not match a part of another
         let needle = node.text().map_or_else(|| value.clone(), |_| node.json());
         if let Some(found) = body[*at..].find(&needle) {
             let quote = usize::from(needle.len() > value.len());

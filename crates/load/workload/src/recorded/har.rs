@@ -25,7 +25,7 @@ struct HarEntry {
     from_cache: Option<Json>,
 }
 
-/// Fields that tell whether the server answered.
+/// Fields that show whether the server answered.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HarResponse {
@@ -51,7 +51,7 @@ impl HarEntry {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HarAnswer {
     pub status: Option<u64>,
-    /// Number of bytes of the response on the wire, which browsers add to the format.
+    /// Number of bytes of the response on the wire; a field that browsers add to the format.
     pub transferred: Option<i64>,
     /// The browser states that the response is from its cache.
     pub from_cache: bool,
@@ -219,7 +219,7 @@ fn instant(text: &str) -> Option<Nanos> {
 /// Returns the body of a request. `length`: its size as the headers state it.
 ///
 /// # Errors
-/// Fails with the reason if the recording has no or only a part of the body.
+/// Fails with the reason if all or a part of the body is missing from the recording.
 pub fn har_body(
     data: Option<HarPostData>,
     length: Option<i64>,

@@ -152,7 +152,7 @@ struct Ghz {
     debug: Option<DebugLog>,
     /// Lines for this file that are not written yet.
     logged: String,
-    /// Ended calls that are not counted yet: those of other threads may have ended before.
+    /// Ended calls that are not counted yet, because calls of other threads may have ended earlier.
     held: Vec<CallRecord>,
     notes: Vec<String>,
 }
@@ -272,7 +272,7 @@ impl Ghz {
         }
     }
 
-    /// Counts the held calls that ended until `end`, in the order in which they ended.
+    /// Counts the held calls that ended by `end`, in the order in which they ended.
     fn take_until(&mut self, end: Nanos) {
         let mut calls: Vec<CallRecord> =
             self.held.extract_if(.., |call| call.sample.done <= end).collect();

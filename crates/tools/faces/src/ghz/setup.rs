@@ -112,18 +112,18 @@ fn tls(options: &Options, files: &dyn Files) -> Result<TlsPlan, String> {
     Ok(tls)
 }
 
-/// Maximum length of a message that grpc-go receives by default, which applies if only the other
-/// limit is given.
+/// Default maximum length of a received message in grpc-go. It applies if only the limit for sent
+/// messages is given.
 const RECEIVED_MAX: u64 = 4 << 20;
 
-/// Returns the maximum length of a message of a response; `None` without a limit.
+/// Returns the maximum length of a response message; `None` without a limit.
 fn received_max(options: &Options) -> Option<u32> {
     let most = options.max_recv.or(options.max_send.map(|_| RECEIVED_MAX))?;
     Some(u32::try_from(most).unwrap_or(u32::MAX))
 }
 
-/// Sets the pace, the limits and the end of streams (client, server). Returns whether the end of a call by the
-/// plan's time limit is the end of a server's stream by `--stream-call-duration`.
+/// Sets the pace, the limits and the end of streams (client, server). Returns whether the plan's
+/// time limit of a call implements `--stream-call-duration` of a server's stream.
 pub(super) fn set_streams(
     options: &Options,
     (client, server): (bool, bool),

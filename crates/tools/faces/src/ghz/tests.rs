@@ -69,8 +69,8 @@ fn wanted(face: &Ghz, index: u64) -> (u32, String) {
     (number as u32, text.to_owned())
 }
 
-/// Returns the end of calls that the client ends: their messages have 24 bytes, and a server's stream
-/// has more than any count in the recorded lines.
+/// Returns how the client ends calls early. Their messages have 24 bytes, and a server's stream has
+/// more messages than any count in the recorded lines.
 fn early_end(face: &Ghz) -> Option<(EarlyEnd, MessageLimits)> {
     let options = &face.options;
     let count = u32::try_from(options.stream_call_count).ok().filter(|count| *count > 0);
@@ -378,7 +378,8 @@ fn a_made_message_above_the_limit_is_a_failed_call() {
     assert!(text.contains("trying to send message larger than max (7 vs. 6)"), "{text}");
 }
 
-/// Two threads pass their calls a second at a time. Of ghz's calls, the first to end are skipped.
+/// Two threads each pass one second of calls at a time. Like ghz, this skips the first calls to
+/// end.
 #[test]
 fn calls_of_several_threads_count_in_the_order_of_their_ends() {
     let line = format!("{CALL} --skipFirst 2 -O csv");

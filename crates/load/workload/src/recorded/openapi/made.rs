@@ -1,9 +1,9 @@
-//! Values of schemas that have no example: the simplest value that the schema accepts.
+//! Values for schemas without an example: the simplest value that the schema accepts.
 
 use super::{Description, FileValue, Object};
 use serde_json::{Value, json};
 
-/// Depth from which an object has only its required fields, and from which values are null.
+/// Depth from which objects have only their required fields, and depth from which values are null.
 const OPTIONAL_DEPTH_MAX: usize = 3;
 const DEPTH_MAX: usize = 8;
 /// Maximum length of a text, and maximum number of items, that a schema can demand.
@@ -11,7 +11,7 @@ const LENGTH_MAX: u64 = 1_000;
 /// Maximum number of values in a request: schemas that refer to each other may demand any number.
 const VALUES_MAX: usize = 10_000;
 
-/// Texts of the formats of OpenAPI and JSON Schema.
+/// An example text for each format of OpenAPI and JSON Schema.
 const FORMATS: [(&str, &str); 14] = [
     ("date", "2026-01-31"),
     ("date-time", "2026-01-31T12:00:00Z"),
@@ -139,7 +139,7 @@ fn number(schema: &Value) -> Value {
     }
 }
 
-/// Returns a text of the format or of the least length that the schema demands.
+/// Returns a text in the schema's format, or one within its length limits.
 fn text(schema: &Value) -> String {
     let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
     if let Some((_, text)) = FORMATS.iter().find(|(name, _)| *name == format) {
