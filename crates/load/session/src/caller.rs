@@ -239,7 +239,7 @@ impl Caller {
 
     /// Returns an event loop for QUIC and TCP; `None` if no descriptor is left.
     fn quic(&self) -> Option<impl Io + use<>> {
-        let carrier = over_quic::Carrier::new(self.tls_http3.as_ref()?)?.keeping_alive();
+        let carrier = over_quic::Carrier::new(self.tls_http3.as_ref()?)?;
         Some(carrier.wrap(Reactor::new(Nanos::ZERO).ok()?))
     }
 

@@ -69,15 +69,12 @@ impl Carrier {
         Some(Carrier { handshakes, by_hand, users: None, limits: unlimited_windows(), moves: None })
     }
 
-    /// Keeps connections open by PING frames while nothing is sent.
-    pub fn keeping_alive(mut self) -> Carrier {
-        self.limits.keeps_alive = true;
-        self
-    }
-
-    /// Creates settings for single exchanges, whose windows are large. `client` offers HTTP/3.
+    /// Creates settings for single exchanges: the windows are large, and PING frames keep connections
+    /// open while nothing is sent. `client` offers HTTP/3.
     pub fn new(client: &net::tls::Client) -> Option<Carrier> {
-        Carrier::from_factory(&client.factory())
+        let mut carrier = Carrier::from_factory(&client.factory())?;
+        carrier.limits.keeps_alive = true;
+        Some(carrier)
     }
 
     pub fn wrap(self, io: Reactor) -> Quic {
