@@ -1,5 +1,6 @@
 //! Merges findings with one cause: one fault of a server is one finding, however many cases show it.
 
+use crate::case::Family;
 use crate::framing::{self, ContentFraming, FramingFault, FramingReading, MessageEnd};
 use crate::judge::severity::{self, Severity};
 use crate::judge::{Cause, FailureKind, TestOutcome};
@@ -60,6 +61,10 @@ enum Trigger {
     Cookies,
     /// Chunked content of a request that ends the server's process in this way.
     Chunked(String),
+    /// Valid chunked content in its usual form, which the server does not read.
+    ChunkedContent,
+    /// An unusual but valid form of a request with chunked content.
+    ChunkedForm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,8 +87,12 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     let faults: Vec<Vec<BTreeSet<ServerFault>>> =
         cases.iter().map(|case| faults_of(case, shrunk, limited)).collect();
     let is_vague = |at: usize| faults[at].iter().any(|one| one.len() != 1);
+    // mutations start from the requests of other cases, which state what the standard requires
+    let mutates = |at: usize| matches!(cases[at].case.family, Some(Family::MutateBodies(_)));
     // of equal findings, those that name their cause come first, then those with lower ids
-    order.sort_by_key(|(severity, at)| (std::cmp::Reverse(*severity), is_vague(*at), *at));
+    order.sort_by_key(|(severity, at)| {
+        (std::cmp::Reverse(*severity), is_vague(*at), mutates(*at), *at)
+    });
     let mut roots: Vec<(String, BTreeSet<ServerFault>)> = Vec::new();
     for (_, at) in order {
         let own = &faults[at];
@@ -219,6 +228,8 @@ fn faults(
         matches!(judgement.kind, Some(FailureKind::ContentParsed | FailureKind::NextRefused));
     if spoils_next && has_trailers {
         on = BTreeSet::from([Trigger::Trailers]);
+    } else if spoils_next && severity::is_http1(&case.case) {
+        on.extend(unread_chunks(&sent, &reading));
     }
     let repeats = is_error || judgement.kind == Some(FailureKind::Foreign);
     if on.is_empty() && repeats && is_pipelined(&sent, &reading) {
@@ -262,6 +273,23 @@ fn error_triggers(
     }
     on
 }
+
+/// Returns what may have caused a server to parse chunked content as a request, in addition to
+/// faults of the message: a server that reads no chunked content parses that of any request.
+fn unread_chunks(sent: &[u8], reading: &FramingReading) -> Vec<Trigger> {
+    let head = &sent[..reading.head.min(sent.len())];
+    if field_values(head, b"transfer-encoding").next().is_none() {
+        return Vec::new();
+    }
+    let is_usual = matches!(reading.method.as_str(), "PATCH" | "POST" | "PUT")
+        && head.windows(CHUNKED.len()).any(|here| here == CHUNKED);
+    let is_valid = !reading.is_invalid();
+    let form = (is_valid && !is_usual).then_some(Trigger::ChunkedForm);
+    std::iter::once(Trigger::ChunkedContent).chain(form).collect()
+}
+
+/// The usual field line of chunked content.
+const CHUNKED: &[u8] = b"\r\nTransfer-Encoding: chunked\r\n";
 
 /// Returns the parts of a valid request that may have caused an error response.
 fn valid_triggers(sent: &[u8], reading: &FramingReading) -> impl Iterator<Item = Trigger> + use<> {
@@ -504,7 +532,7 @@ mod tests {
         };
         let (waits, prompt) =
             (late("F-15", FailureKind::NoContinue), late("S-50", FailureKind::Answer));
-        assert_eq!(merged(vec![waits, prompt]), "F-15 S-50=F-15");
+        assert_eq!(merged(vec![waits, prompt]), "F-15=S-50 S-50");
         let hang = row("F-02", Some(FailureKind::Hang), "x", encoded);
         assert_eq!(merged(vec![nul("F-01", encoded), hang]), "F-01 F-02");
         let because = |id: &str, kind, cause: Cause| {
@@ -653,6 +681,29 @@ mod tests {
         };
         let both = vec![failed("B-05", "Host: i\r\n"), failed("S-40", "A: b\r\n")];
         assert_eq!(merged(both), "B-05=S-40 S-40");
+    }
+
+    #[test]
+    fn chunked_content_that_is_never_read_is_one_cause() {
+        let parsed = |id: &str, method: &str, fields: &str, content: &str| {
+            let sent = format!("{method} / HTTP/1.1\r\nHost: h\r\n{fields}\r\n\r\n{content}");
+            row(id, Some(FailureKind::ContentParsed), "x", sent.as_bytes())
+        };
+        let (field, chunks) = ("Transfer-Encoding: chunked", "1\r\nx\r\n0\r\n\r\n");
+        let unusual = || {
+            vec![
+                parsed("B-01", "POST", "Transfer-Encoding: xchunked", chunks),
+                parsed("B-02", "POST", "Transfer-Encoding: CHUNKED", chunks),
+                parsed("B-03", "POST", field, "+1\r\nx\r\n0\r\n\r\n"),
+                parsed("B-07", "GET", field, chunks),
+                parsed("B-09", "GET", "Content-Length: 1", "x"),
+            ]
+        };
+        let mut all = unusual();
+        all.push(parsed("B-14", "POST", field, chunks));
+        assert_eq!(merged(all), "B-01=B-14 B-02=B-14 B-03=B-14 B-07=B-14 B-09 B-14");
+        // a server that reads it in its usual form
+        assert_eq!(merged(unusual()), "B-01 B-02 B-03 B-07 B-09");
     }
 
     #[test]

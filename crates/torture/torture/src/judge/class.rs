@@ -166,7 +166,7 @@ const WORDS: [PlainWord; 38] = [
     ("one-answer", "answer once", |talk, _| own(talk).len() == 1 && !is_another(talk)),
     ("no-answer", "send no response", |talk, _| own(talk).is_empty()),
     ("close", "close the connection", |talk, _| has_ended(talk)),
-    ("closing", "close the connection or announce that", |talk, _| {
+    ("closing", "close the connection or announce that it will close", |talk, _| {
         has_ended(talk) || announces_close(talk)
     }),
     ("ended", "respond or close the connection", |talk, _| {

@@ -4,7 +4,7 @@ use super::{
     Plain, awaits_continue, broken_server, has_ended, is_hang, is_refusal, is_unfinished,
     out_of_step,
 };
-use crate::framing::{self, MessageEnd};
+use crate::framing::{self, FramingFault, MessageEnd};
 use dialogue::http2::FOLLOW_UP;
 use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd};
@@ -172,13 +172,17 @@ fn serves_more(talk: &Talk) -> bool {
     own.iter().skip(1).any(|one| !is_refusal(one)) || served(0) || served(1)
 }
 
-/// Returns whether a message without a known end was processed together with the bytes after it: it
-/// may be content.
+/// Returns whether a message whose end is unknown, or depends on the parser, was processed together
+/// with the bytes after it: they may be content.
 fn serves_beyond_end(talk: &Talk) -> bool {
     let (own, _) = talk.own_and_following();
     let is_second = own.get(1).is_some_and(|second| second.status != 408);
     let reading = framing::read(&crate::record::sent(&talk.steps));
-    talk.replies.frames.is_none() && is_second && reading.end == MessageEnd::Nowhere
+    // the server must close the connection after these (RFC 9112 section 6.1)
+    let is_last = |fault| matches!(fault, FramingFault::BothLengths | FramingFault::OldCoding);
+    let has_no_end =
+        reading.end == MessageEnd::Nowhere || reading.faults.iter().copied().any(is_last);
+    talk.replies.frames.is_none() && is_second && has_no_end
 }
 
 /// Returns whether a response refuses the framing of its request, or content of its length.
@@ -194,11 +198,13 @@ pub fn parses_content(talk: &Talk) -> bool {
     processed && own[1..].iter().any(|second| second.status != 408) && is_single(talk)
 }
 
-/// Returns whether one HTTP/1 request was sent, whose content is not a request.
+/// Returns whether one HTTP/1 request was sent: it is valid and ends with the last byte, or its
+/// content is not a request.
 fn is_single(talk: &Talk) -> bool {
     let sent = crate::record::sent(&talk.steps);
-    let requests = sent.windows(VERSION.len()).filter(|here| *here == VERSION);
-    talk.replies.frames.is_none() && requests.count() == 1
+    let requests = sent.windows(VERSION.len()).filter(|here| *here == VERSION).count();
+    let is_exact = || framing::read(&sent).is_exact(sent.len());
+    talk.replies.frames.is_none() && (requests == 1 || is_exact())
 }
 
 /// Start of the version in a request line.

@@ -363,6 +363,13 @@ fn a_response_to_content_is_a_failure_of_framing() {
     // an idle connection gets 408 too, and two requests get two responses
     assert_eq!(kind(message, &format!("{OK}{late}")), FailureKind::AnswerClosed);
     assert_eq!(kind(&message.repeat(2), &format!("{OK}{BAD}")), FailureKind::AnswerClosed);
+    // a request in valid content is not a request
+    let content = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+    let chunk = format!("{:x}\r\n{content}\r\n0\r\n\r\n", content.len());
+    let head = "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let inside = format!("{head}{chunk}");
+    assert_eq!(kind(&inside, &format!("{OK}{BAD}")), FailureKind::ContentParsed);
+    assert_eq!(kind(&inside, OK), FailureKind::AnswerClosed);
 }
 
 /// HTTP/2 delimits messages by frames: a refused stream hides no request, and others are served.
@@ -563,4 +570,32 @@ fn a_request_behind_an_unknown_end_is_parsed_content() {
     assert_eq!(kind(length("x") + next), Some(FailureKind::ContentParsed));
     // two valid requests
     assert_eq!(kind(length("0") + next), Some(FailureKind::AnswerClosed));
+    let chunked = |field: &str, version: &str| {
+        let head = format!("POST / HTTP/{version}\r\nHost: h\r\n{field}");
+        head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next
+    };
+    // the connection must end after these, because parsers find different ends
+    let both = chunked("Content-Length: 5\r\n", "1.1");
+    assert_eq!(kind(both), Some(FailureKind::ContentParsed));
+    assert_eq!(kind(chunked("", "1.0")), Some(FailureKind::ContentParsed));
+    assert_eq!(kind(chunked("", "1.1")), Some(FailureKind::AnswerClosed));
+}
+
+#[test]
+fn the_order_of_responses_does_not_depend_on_support_for_head() {
+    let cases = crate::catalogue::cases().unwrap();
+    let exchange = &cases.iter().find(|case| case.id == "S-43").unwrap().exchanges[0];
+    let page = talk_page();
+    let outcome = |received: String| {
+        let mut replies = Replies::new(&exchange.methods);
+        replies.take(received.as_bytes());
+        let talk = Talk { replies, ..talk(&received, TalkEnd::Open, None) };
+        judge(exchange, RequirementLevel::Must, &talk, &page).outcome
+    };
+    let head = |status: &str| format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\n");
+    assert_eq!(outcome(format!("{OK}{}{OK}", head("200 OK"))), TestOutcome::Pass);
+    for status in ["404 Not Found", "405 Method Not Allowed", "501 Not Implemented"] {
+        assert_eq!(outcome(format!("{OK}{}{OK}", head(status))), TestOutcome::Advisory, "{status}");
+    }
+    assert_eq!(outcome(format!("{OK}{}{BAD_OPEN}", head("200 OK"))), TestOutcome::Fail);
 }

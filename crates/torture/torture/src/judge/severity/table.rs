@@ -295,8 +295,8 @@ pub const TABLE: [SeverityRow; 48] = [
         Low,
         "a client that waits for 100 (Continue) before it sends the content gets no response",
     ),
-    row(SentSort::Ambiguous, Effect::Unfinished, Medium, UNREFUSED),
-    row(SentSort::Misleading, Effect::Unfinished, Medium, UNREFUSED),
+    row(SentSort::Ambiguous, Effect::Unfinished, Medium, UNENDED),
+    row(SentSort::Misleading, Effect::Unfinished, Medium, UNENDED),
     row(
         SentSort::Other,
         Effect::Unfinished,
@@ -358,6 +358,8 @@ const COSTLY: &str =
     "a client makes the server use far more CPU time or memory than it uses itself";
 const UNREFUSED: &str =
     "it is neither processed nor refused: each such connection is occupied until its timeout";
+const UNENDED: &str =
+    "its response does not end: each such connection is occupied until its timeout";
 const UNSERVED: &str = "valid requests fail";
 const SENDER_ONLY: &str = "only the client that sends this is affected";
 const MISLED: &str = "an intermediary may interpret the message differently";
