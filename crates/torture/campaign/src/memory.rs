@@ -62,7 +62,7 @@ impl IdleGrowth {
     fn text(self) -> String {
         format!(
             "resident memory grew from {} to {} within {}, without further requests: by {} per \
-            second, for as long as the test watched",
+            second, during the whole observation",
             show::bytes(self.from),
             show::bytes(self.to),
             show::duration(self.span),
@@ -187,7 +187,7 @@ fn keep(
     let judgement = Judgement {
         outcome: TestOutcome::Leak,
         seen: judge::seen(&talk),
-        expected: "memory that a request takes is released after it".to_owned(),
+        expected: "the memory used by a request is released after it".to_owned(),
         why,
         kind,
         ..Judgement::default()
@@ -305,8 +305,8 @@ pub(crate) fn limit_reason(runner: &Runner<'_>) -> Option<String> {
     let grown = last.memory_bytes.saturating_sub(first.memory_bytes);
     (grown >= RUN_GROWN_MAX).then(|| {
         format!(
-            "resident memory of the server grew from {} to {} and still grows (see {since}): more \
-            cases may exhaust the memory of its machine",
+            "resident memory of the server grew from {} to {} and still grows (see {since}): \
+            further cases could exhaust the memory of its machine",
             show::bytes(first.memory_bytes),
             show::bytes(last.memory_bytes)
         )

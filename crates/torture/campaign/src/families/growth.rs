@@ -149,7 +149,7 @@ fn unexamined(
         format!(" ({per_batch} a batch so far)")
     });
     let why = format!(
-        "{}; batches of {name}{} were cut short before they showed whether the growth continues",
+        "{}; batches of {name}{} ended too early to show whether the growth continues",
         description(grown),
         found.unwrap_or_default()
     );
@@ -416,8 +416,7 @@ mod tests {
             unexamined(&grown, "random bytes", steep, &mut result);
             assert_eq!(result.outcome, TestOutcome::Inconclusive);
             let why = format!(
-                "{text}; batches of random bytes{found} were cut short before they showed whether the growth \
-                continues"
+                "{text}; batches of random bytes{found} ended too early to show whether the growth continues"
             );
             assert_eq!(result.notes, [why]);
         }
