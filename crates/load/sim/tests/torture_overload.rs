@@ -45,8 +45,12 @@ fn settings() -> Settings {
 }
 
 fn overloaded(defect: Defect, ids: &[&str], bounds: &Bounds) -> RunResult {
+    overloaded_with(&Defects::from([defect]), ids, bounds)
+}
+
+fn overloaded_with(defects: &Defects, ids: &[&str], bounds: &Bounds) -> RunResult {
     let commands = Commands::default();
-    let server = Box::new(FiringRange::new(&Defects::from([defect])).with_commands(&commands));
+    let server = Box::new(FiringRange::new(defects).with_commands(&commands));
     let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
     let governor = Governor::new(bounds.clone(), Vec::new(), false);
     let mut field = Field::governed(world, governor).with_commands(&commands);
@@ -184,6 +188,14 @@ fn drift_in_a_soak_is_found() {
         result.cases.iter().filter(own).map(shown).collect::<String>()
     };
     insta::assert_snapshot!(all.iter().map(soak).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn memory_that_grows_without_requests_is_no_drift_of_a_soak() {
+    let defects = Defects::from([Defect::LimitedRate, Defect::GrowsAfterChunks]);
+    let result = overloaded_with(&defects, &["R-04", "S-38"], &usual());
+    let soak = result.cases.iter().find(|case| case.case.id == "R-04").expect("it is run");
+    assert_eq!(soak.notes, ["resident memory grows without further requests: see S-38"]);
 }
 
 #[test]

@@ -8,9 +8,9 @@ use super::load::Flow;
 use super::steps::LoadStep;
 use super::{is_ours, load_effect};
 use crate::scripts::LINGER;
-use crate::{GRACE, PLAIN_DEADLINE, Runner, families, gate, scripts};
+use crate::{GRACE, PLAIN_DEADLINE, Runner, families, gate, memory, scripts};
 use dialogue::talk::TalkScript;
-use drift::{ROWS_MAX, ROWS_MIN, ROWS_WANTED, Row};
+use drift::{Drift, ROWS_MAX, ROWS_MIN, ROWS_WANTED, Row};
 use torture::case::{Case, Exchange, Fuzz, OverloadSoak};
 use torture::judge::PressureOutcome;
 use torture::result::CaseResult;
@@ -87,19 +87,22 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
     let cut = runner.must_end_run();
     let drifts = drift::drifts(rows);
     result.measures.extend(drifts.iter().map(|one| one.measure(rows.len())));
-    for one in drifts.iter().filter(|one| one.is_found()) {
-        result.notes.push(one.words());
+    let mut found: Vec<&Drift> = drifts.iter().filter(|one| one.is_found()).collect();
+    // memory that grows without requests does not grow because of the soak
+    if found.iter().any(|one| one.is_memory()) && memory::note_idle_growth(runner, result) {
+        found.retain(|one| !one.is_memory());
     }
-    let word = match drifts.iter().any(drift::Drift::is_found) {
-        true => PressureOutcome::Degraded,
-        false if rows.len() < ROWS_MIN || cut => {
+    result.notes.extend(found.iter().map(|one| one.words()));
+    let word = match found.is_empty() {
+        false => PressureOutcome::Degraded,
+        true if rows.len() < ROWS_MIN || cut => {
             let (rows, span) = (show::count(rows.len() as u64), show::duration(span));
             result.notes.push(format!(
                 "too short to detect a drift: {rows} windows of {span}, {ROWS_MIN} are needed"
             ));
             PressureOutcome::Inconclusive
         }
-        false => PressureOutcome::Held,
+        true => PressureOutcome::Held,
     };
     result.show(word);
 }

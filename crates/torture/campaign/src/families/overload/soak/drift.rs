@@ -129,6 +129,11 @@ impl Drift {
         enough && self.p_value <= P_MAX
     }
 
+    /// Returns whether this is the drift of the memory.
+    pub(super) fn is_memory(&self) -> bool {
+        self.figure.unit == Unit::Bytes
+    }
+
     pub(super) fn words(&self) -> String {
         let what = self.figure.what.split(" in a soak").next().unwrap_or_default();
         format!(
