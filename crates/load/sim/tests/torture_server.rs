@@ -172,3 +172,88 @@ fn only_a_crashed_worker_is_a_finding() {
         assert!(culprit.is_none_or(has_nul), "{}", all(&result));
     }
 }
+
+/// Server whose responses take longer from the request on that begins with an empty line.
+#[derive(Default)]
+struct SlowedDown {
+    is_slow: bool,
+}
+
+impl Server for SlowedDown {
+    fn receive(&mut self, now: Nanos, _: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        self.is_slow |= bytes.starts_with(b"\r\n");
+        let took = if self.is_slow { Nanos::from_millis(900) } else { Nanos::from_millis(1) };
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+        vec![(now + took, Action::Bytes(response.to_vec()))]
+    }
+}
+
+#[test]
+fn a_machine_that_became_slower_gets_more_time() {
+    let silence_max = Some(Nanos::from_millis(300));
+    let settings =
+        Settings { seed: 1, baseline: Nanos::SECOND, silence_max, ..Settings::default() };
+    let server = Box::new(SlowedDown::default());
+    let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
+    let result =
+        run(&target(), &settings, &cases(&["S-06"]), &mut Field::new(world), &mut Unwatched);
+    assert_eq!(result.cases[0].outcome, TestOutcome::Pass, "{}", all(&result));
+}
+
+/// Server that never responds to a huge length, and crashes at the request after it.
+struct Brooding {
+    range: FiringRange,
+    is_doomed: bool,
+    deaths: Vec<Death>,
+}
+
+impl Server for Brooding {
+    fn connect(&mut self, now: Nanos, client: Client) -> Admission {
+        self.range.connect(now, client)
+    }
+
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        if std::mem::take(&mut self.is_doomed) {
+            let process = Process { pid: 100, started: 0, name: "server".into() };
+            let how = Ending::Signal { number: 6, core: false };
+            self.deaths.push(Death { process, whole: true, how });
+            return vec![(now, Action::Reset)];
+        }
+        let length = b"Content-Length: 9223372036854775807";
+        self.is_doomed = bytes.windows(length.len()).any(|here| here == length);
+        if self.is_doomed { Vec::new() } else { self.range.receive(now, client, bytes) }
+    }
+
+    fn ended(&mut self, now: Nanos, client: Client) {
+        self.range.ended(now, client);
+    }
+
+    fn due(&self) -> Nanos {
+        self.range.due()
+    }
+
+    fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        self.range.wake(now)
+    }
+
+    fn state(&self, now: Nanos) -> Option<ServerState> {
+        self.range.state(now)
+    }
+
+    fn take_deaths(&mut self) -> Vec<Death> {
+        std::mem::take(&mut self.deaths)
+    }
+}
+
+#[test]
+fn a_crash_after_a_request_that_was_given_up_names_it() {
+    let range = FiringRange::new(&Defects::new());
+    let server = Brooding { range, is_doomed: false, deaths: Vec::new() };
+    let result = against(server, &["B-11"]);
+    let exchanges = &result.cases[0].exchanges;
+    let crashed = exchanges.iter().find(|one| one.judgement.outcome == TestOutcome::Crashed);
+    let why = &crashed.expect("a crash is seen").judgement.why;
+    let text =
+        "the cause may be the request before it (a request after a Content-Length of 2^63 - 1)";
+    assert!(why.contains(text), "{why}");
+}

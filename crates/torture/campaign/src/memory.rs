@@ -143,7 +143,7 @@ fn guilty_of(suspects: &[Suspect], (onset, age): (Nanos, Nanos)) -> Option<&Susp
 }
 
 /// Returns whether the client ended a conversation without a response.
-fn is_given_up(suspect: &Suspect) -> bool {
+pub(crate) fn is_given_up(suspect: &Suspect) -> bool {
     suspect.talk.as_ref().is_some_and(|talk| talk.end == TalkEnd::Silent)
 }
 

@@ -5,7 +5,7 @@
 use crate::attempts::{Reproduced, Tries};
 use crate::life::AffectedPart;
 use crate::trail::Suspect;
-use crate::{Runner, TRIES, gate, inherited_state, scripts};
+use crate::{Runner, TRIES, gate, habits, inherited_state, memory, scripts};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use std::collections::VecDeque;
 use torture::case::{Case, Exchange, ScriptStep};
@@ -58,6 +58,9 @@ pub(crate) fn exchange(
         let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
         let affected = runner.life.observe(runner.world);
         blame_conversation(affected, &mut judgement, &talk, tries.kept());
+        if affected >= AffectedPart::Worker {
+            name_given_up(runner, case, exchange, &mut judgement);
+        }
         let execution = Execution {
             case,
             name: &exchange.name,
@@ -162,7 +165,7 @@ fn next_try(
     if tried > 0 {
         inherited_state::isolate_attempt(runner);
     }
-    let full = silence(exchange, runner.profile.silence_max(runner.settings.silence_max));
+    let full = longest_silence(runner, exchange);
     let deadline = if tried == 0 { first_try(exchange, full) } else { full };
     let script = TalkScript { deadline, ..scripts::of_exchange(runner, exchange) };
     let talk = runner.hold(script.clone());
@@ -175,6 +178,10 @@ fn next_try(
         // the server may wait for more data, regardless of the timeout
         return (script, talk);
     }
+    if runner.settings.silence_max.is_some() {
+        habits::measure_plain_time(runner);
+    }
+    let full = longest_silence(runner, exchange);
     inherited_state::isolate_attempt(runner);
     let scripts: Vec<TalkScript> = (0..TOGETHER)
         .map(|_| TalkScript { deadline: full, ..scripts::of_exchange(runner, exchange) })
@@ -186,6 +193,11 @@ fn next_try(
     // too, and is discarded otherwise
     tries.silent = all_silent;
     tries.waiting.pop_front().unwrap_or((script, talk))
+}
+
+/// Returns the silence that counts as a failure of this exchange on this server.
+fn longest_silence(runner: &Runner<'_>, exchange: &Exchange) -> Nanos {
+    silence(exchange, runner.profile.silence_max(runner.settings.silence_max))
 }
 
 /// Returns the silence that counts as a failure: as defined by the exchange, at most `most`.
@@ -235,6 +247,26 @@ pub(crate) fn blame_conversation(
     guilty.outcome = outcome;
     why.clone_into(&mut guilty.why);
     guilty.kind = Some(FailureKind::Lost);
+}
+
+/// Names the request before a crash as a possible cause if the client gave it up: the server may
+/// have noticed the end of that connection later.
+fn name_given_up(runner: &Runner<'_>, case: &Case, exchange: &Exchange, judged: &mut Judgement) {
+    let suspects = runner.trail.suspects();
+    let previous = suspects.last().filter(|one| memory::is_given_up(one));
+    let is_same = |one: &Suspect| one.case == case.id && one.name == exchange.name;
+    let Some(previous) = previous.filter(|one| !is_same(one)) else { return };
+    if judged.kind == Some(FailureKind::Lost) {
+        let place = match previous.case == case.id {
+            true => String::new(),
+            false => format!(" of {}", previous.case),
+        };
+        judged.why.push_str(&format!(
+            "; the cause may be the request before it ({}{place}), which got no response and was \
+            given up",
+            previous.name
+        ));
+    }
 }
 
 /// Returns the time that an exchange pauses before everything is sent.

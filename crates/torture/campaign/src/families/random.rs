@@ -221,16 +221,7 @@ fn again(
 ) {
     let mut tries: Tries<()> = Tries::after_failure();
     if silent && !runner.is_stopped() {
-        // give more time to a machine that became slower, but not to a server that hangs
-        let asked = runner.ask(&habits::plain_request(runner.target, ""));
-        if asked
-            .replies
-            .responses
-            .first()
-            .is_some_and(|response| runner.profile.plain().is(response))
-        {
-            runner.profile.record_plain_time(asked.over);
-        }
+        habits::measure_plain_time(runner);
         // wait for silence concurrently
         let scripts: Vec<TalkScript> = (1..TRIES).map(|_| script(runner, shot)).collect();
         for (script, talk) in scripts.clone().into_iter().zip(runner.play_all(scripts)) {
