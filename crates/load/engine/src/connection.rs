@@ -4,6 +4,7 @@
 //! [`Work`], which it takes from a list of its pool and returns, so that thousands of connections
 //! of thinking users use memory only for the calls in flight.
 
+mod gathering;
 mod intake;
 mod keepalive;
 mod limits;

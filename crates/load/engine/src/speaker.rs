@@ -195,6 +195,18 @@ impl Speaker {
         }
     }
 
+    /// Returns whether the calls are streams in the bytes of one transport.
+    #[inline]
+    pub(crate) fn has_streams(&self) -> bool {
+        match self {
+            Speaker::Http2(_) => true,
+            // streams of QUIC are those of the transport
+            Speaker::Http1(_) | Speaker::Http3(_) | Speaker::WebSocket(_) => false,
+            #[cfg(test)]
+            Speaker::Numbered(_) => true,
+        }
+    }
+
     /// Sends a request: the call becomes the last outstanding one.
     #[inline(always)]
     pub(crate) fn send_request(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {

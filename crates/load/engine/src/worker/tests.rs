@@ -2,6 +2,7 @@
 //! not arrive in request order.
 
 mod endings;
+mod gathering;
 mod queue;
 
 use super::*;

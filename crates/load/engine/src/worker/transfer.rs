@@ -10,6 +10,9 @@ use conduit::{Io, IoError, Ready, Slot};
 use sample::FailureClass;
 use units::Nanos;
 
+/// Maximum number of further reads of a drained socket for which requests wait.
+const READS_AGAIN_MAX: u32 = 8;
+
 impl Worker {
     /// Processes a readiness event; returns the instant of the last clock reading.
     #[inline]
@@ -98,12 +101,14 @@ impl Worker {
         }
     }
 
-    /// Reads until the socket is drained, or the connection is closed.
+    /// Reads until the socket is drained, or the connection is closed. While a connection gathers
+    /// requests, its drained socket is read again before they are written.
     #[inline(always)]
     fn read_all<I: Io>(&mut self, io: &mut I, slot: Slot, ended: bool) -> Nanos {
         let mut buffer = std::mem::take(&mut self.buffer);
         let generation = self.pool.conn(slot).generation();
         let mut now = Nanos::ZERO;
+        let mut again = READS_AGAIN_MAX;
         while self.pool.conn(slot).has_generation(generation) {
             let taken = io.take(slot, &mut buffer);
             now = io.now();
@@ -116,7 +121,10 @@ impl Worker {
                     let drained = range.len() < buffer.len();
                     self.receive(io, slot, &buffer[range], now);
                     if drained && !ended {
-                        break;
+                        if again == 0 || !self.pool.conn(slot).gathers_requests() {
+                            break;
+                        }
+                        again -= 1;
                     }
                 }
                 Err(IoError::WouldBlock) => break,
@@ -159,9 +167,12 @@ impl Worker {
         plain.clear();
         let conn = self.pool.conn_mut(slot);
         let fed = conn.decrypt(bytes, &mut plain);
+        // requests of an open connection wait for the end of the input
+        let mut replies = conn.wants_to_write();
         if fed.is_ok()
             && let Some((took, facts)) = conn.take_handshake(now)
         {
+            replies = true;
             let misled = conn.has_wrong_protocol(facts.as_ref());
             if let Some(facts) = facts {
                 self.journal.count_tls(facts);
@@ -173,7 +184,7 @@ impl Worker {
             self.established(slot, Some(took), now);
         }
         let generation = self.pool.conn(slot).generation();
-        if fed.is_ok() && self.pool.conn(slot).has_output() {
+        if fed.is_ok() && replies {
             self.flush(io, slot, now);
         }
         // a failed write has ended the connection, and the slot may already have another one

@@ -103,7 +103,7 @@ impl TlsSession for Bare {
     }
 }
 
-struct Sessions;
+pub(super) struct Sessions;
 
 impl TlsFactory for Sessions {
     fn session(&mut self, _: &str) -> Result<Box<dyn TlsSession>, TlsError> {
