@@ -83,6 +83,7 @@ mod tests {
     use super::*;
     use crate::http::WireRequest;
     use crate::socket::SocketRequest;
+    use std::sync::Arc;
     use url::Url;
 
     const ALL: Passable = Passable { calls: true, requests: true };
@@ -91,9 +92,9 @@ mod tests {
 
     fn wire(url: &str, keeps_open: bool) -> VuCall {
         VuCall::Http(Box::new(WireRequest {
-            method: "POST".to_owned(),
-            url: Url::parse(url).unwrap(),
-            headers: Vec::new(),
+            method: "POST".into(),
+            url: Url::parse(url).unwrap().into(),
+            headers: Arc::default(),
             body: Vec::new(),
             name: String::new(),
             expected: None,

@@ -1,7 +1,7 @@
 //! State that one user's native functions share with the host.
 
 use crate::begun::{CallQueue, Passable};
-use crate::http::HttpReply;
+use crate::http::{Headers, HttpReply};
 use crate::metrics::{Store, row};
 use crate::pending::PendingWork;
 use crate::program::Program;
@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use units::{Nanos, Purpose, Seed, Stream};
+use url::Url;
 use workload::Jar;
 
 /// Maximum memory of the parts of streams that wait for a user's script, in bytes.
@@ -103,6 +104,15 @@ pub struct Context {
     pub(crate) pending: RefCell<BTreeMap<u32, PendingWork>>,
     /// Calls of promises that ended while the user waited for another one.
     early: RefCell<VecDeque<(u32, HttpReply)>>,
+    /// The last request without fields of its own: its method, URL and fields.
+    plain: RefCell<Option<PlainRequest>>,
+}
+
+#[derive(Debug)]
+struct PlainRequest {
+    method: String,
+    url: Arc<Url>,
+    headers: Arc<Headers>,
 }
 
 impl Context {
@@ -140,6 +150,7 @@ impl Context {
             parts_bytes: Cell::new(0),
             pending: RefCell::default(),
             early: RefCell::default(),
+            plain: RefCell::default(),
         }
     }
 
@@ -161,6 +172,11 @@ impl Context {
         *self.scenario.borrow_mut() = Some(facts);
     }
 
+    /// Returns whether the scenario sets environment variables.
+    pub(crate) fn has_scenario_env(&self) -> bool {
+        self.scenario.borrow().as_ref().is_some_and(|it| !it.env.is_empty())
+    }
+
     /// Removes the user from its scenario, as in setup.
     pub fn leave_scenario(&self) {
         self.tags.borrow_mut().clear();
@@ -176,8 +192,9 @@ impl Context {
     pub fn set_iteration(&self, facts: IterationFacts, keep_cookies: bool) {
         self.iteration.set(facts);
         self.group.borrow_mut().clear();
-        if !keep_cookies {
-            *self.jars.borrow_mut() = vec![Jar::new()];
+        let mut jars = self.jars.borrow_mut();
+        if !keep_cookies && (jars.len() > 1 || jars[0].is_used()) {
+            *jars = vec![Jar::new()];
         }
     }
 
@@ -212,6 +229,30 @@ impl Context {
         if !self.reseeded.get() {
             *self.random.borrow_mut() = self.seed.stream(Purpose::Scripts, iteration);
         }
+    }
+
+    /// Returns the fields of a request without fields, cookies or a body of its own. Scripts often
+    /// repeat such a request.
+    pub(crate) fn plain_headers(
+        &self,
+        method: &str,
+        url: &Arc<Url>,
+        make: impl FnOnce() -> Headers,
+    ) -> Arc<Headers> {
+        let mut plain = self.plain.borrow_mut();
+        if let Some(known) = &*plain
+            && known.method == method
+            && Arc::ptr_eq(&known.url, url)
+        {
+            return known.headers.clone();
+        }
+        let headers = Arc::new(make());
+        *plain = Some(PlainRequest {
+            method: method.to_owned(),
+            url: url.clone(),
+            headers: headers.clone(),
+        });
+        headers
     }
 
     pub(crate) fn tags(&self) -> Ref<'_, BTreeMap<String, String>> {

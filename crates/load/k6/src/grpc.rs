@@ -263,9 +263,9 @@ fn wire(
         headers.push((name, value.to_owned()));
     }
     Ok(WireRequest {
-        method: "POST".to_owned(),
-        url,
-        headers,
+        method: "POST".into(),
+        url: url.into(),
+        headers: headers.into(),
         body,
         name: String::new(),
         expected: None,

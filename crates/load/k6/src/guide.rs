@@ -26,6 +26,8 @@ use workload::{
 const RECHECK_INTERVAL: Nanos = Nanos::from_millis(2);
 /// Part of the interval for each user of the test, if that is longer.
 const RECHECK_PER_USER: Nanos = Nanos::from_micros(1);
+/// Maximum number of ended requests whose memory is kept.
+const SPARES_MAX: usize = 64;
 /// Maximum pause in a test that may be stopped from outside.
 const PAUSE_MAX: Nanos = Nanos::from_millis(200);
 
@@ -98,6 +100,8 @@ struct Member {
     rechecks: u32,
     /// Its connections end before its next iteration.
     must_disconnect: bool,
+    /// A request that has ended, while the user is driven.
+    spare: Option<Box<Template>>,
 }
 
 /// Event that continues a user.
@@ -125,11 +129,14 @@ pub struct ScriptGuide {
     test: Arc<Test>,
     store: Arc<Mutex<Store>>,
     members: BTreeMap<u64, Member>,
+    /// Requests that have ended; their memory is used again.
+    spares: Vec<Box<Template>>,
 }
 
 impl ScriptGuide {
     pub fn new(test: Arc<Test>) -> ScriptGuide {
-        ScriptGuide { store: test.new_store(), test, members: BTreeMap::new() }
+        let store = test.new_store();
+        ScriptGuide { store, test, members: BTreeMap::new(), spares: Vec::new() }
     }
 
     fn step(&mut self, user: u64, now: Nanos) -> Step {
@@ -152,15 +159,19 @@ impl ScriptGuide {
             canceled: BTreeSet::new(),
             rechecks: 0,
             must_disconnect: false,
+            spare: None,
         });
-        loop {
+        member.spare = self.spares.pop();
+        let step = loop {
             if let Some(lane) = member.canceled.pop_first() {
-                return Step::Cancel { lane };
+                break Step::Cancel { lane };
             }
             if let Drive::Step(step) = member.drive(&self.test, &self.store, now) {
-                return step;
+                break step;
             }
-        }
+        };
+        self.spares.extend(member.spare.take());
+        step
     }
 }
 
@@ -469,12 +480,13 @@ impl Member {
         match call {
             VuCall::Http(wire) => {
                 let timeout = wire.timeout;
-                match template(&wire) {
-                    Ok(made) => {
+                match template(&wire, self.spare.take()) {
+                    Ok(mut made) => {
                         if wire.keeps_open {
                             self.streams.insert(lane, false);
                         }
-                        self.call_step(Template { lane, timeout, ..made })
+                        (made.lane, made.timeout) = (lane, timeout);
+                        self.call_step(made)
                     }
                     Err(why) => self.refuse_call(test, lane, why),
                 }
@@ -488,9 +500,8 @@ impl Member {
         }
     }
 
-    fn call_step(&mut self, template: Template) -> Drive {
+    fn call_step(&mut self, template: Box<Template>) -> Drive {
         self.in_flight += 1;
-        let template = Box::new(template);
         Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
     }
 
@@ -506,7 +517,7 @@ impl Member {
         let mut timeout = None;
         let (action, payload) = match request {
             SocketRequest::Open(wire) => {
-                let made = match template(&wire) {
+                let mut made = match template(&wire, None) {
                     Ok(made) => made,
                     Err(why) => return self.refuse_call(test, lane, why),
                 };
@@ -515,7 +526,8 @@ impl Member {
                 self.sockets.insert(socket, MemberSocket { url, left: VecDeque::new() });
                 let action = SocketAction::Connect;
                 let call = Arc::new(SocketCall { action, timeout, listens: true, socket });
-                return self.call_step(Template { socket: Some(call), lane, ..made });
+                (made.socket, made.lane) = (Some(call), lane);
+                return self.call_step(made);
             }
             SocketRequest::Send { text, payload } => {
                 (SocketAction::Send { text, answer: None }, payload)
@@ -536,7 +548,8 @@ impl Member {
             return self.leave();
         };
         let call = Arc::new(SocketCall { action, timeout, listens: true, socket });
-        self.call_step(Template { lane, ..Template::on_socket(url, payload, call) })
+        let made = Template { lane, ..Template::on_socket(url, payload, call) };
+        self.call_step(Box::new(made))
     }
 
     /// Forgets the WebSockets that the script no longer uses: an iteration may open any number of
@@ -720,6 +733,12 @@ impl Guide for ScriptGuide {
         }
     }
 
+    fn take_back(&mut self, template: Box<Template>) {
+        if self.spares.len() < SPARES_MAX {
+            self.spares.push(template);
+        }
+    }
+
     fn part(&mut self, user: u64, lane: u32, body: &[u8]) {
         let Some(member) = self.members.get_mut(&user) else { return };
         let (Some(is_cut), Some(vu)) = (member.streams.get_mut(&lane), &member.vu) else { return };
@@ -755,28 +774,46 @@ impl Guide for ScriptGuide {
     }
 }
 
-/// Returns the request in the form that the engine sends.
+/// Returns the request in the form that the engine sends; `spare`: a request that has ended, whose
+/// memory is used again.
 ///
 /// # Errors
 /// Fails if its fields are not valid in HTTP/2.
-fn template(wire: &WireRequest) -> Result<Template, String> {
-    let bytes = wire.bytes();
-    let mut made = Template {
-        endpoint: 0,
-        url: wire.url.clone().into(),
-        method: wire.method.as_str().into(),
-        asked: if wire.method == "HEAD" { Asked::Head } else { Asked::Ordinary },
-        cookie_at: bytes.len(),
-        cookie_at_last: bytes.len(),
-        http2: None,
-        http3: None,
-        stripped: Stripped::default(),
-        socket: None,
-        lane: 0,
-        timeout: None,
-        last: bytes.clone(),
-        bytes,
+fn template(wire: &WireRequest, spare: Option<Box<Template>>) -> Result<Box<Template>, String> {
+    let url = wire.url.clone().into();
+    let mut made = match spare {
+        Some(mut made) => {
+            made.url = url;
+            made.bytes.clear();
+            made.last.clear();
+            (made.endpoint, made.http2, made.http3, made.socket) = (0, None, None, None);
+            made.stripped = Stripped::default();
+            made
+        }
+        None => Box::new(Template {
+            endpoint: 0,
+            url,
+            method: "".into(),
+            asked: Asked::Ordinary,
+            cookie_at: 0,
+            cookie_at_last: 0,
+            http2: None,
+            http3: None,
+            stripped: Stripped::default(),
+            socket: None,
+            lane: 0,
+            timeout: None,
+            last: Vec::new(),
+            bytes: Vec::new(),
+        }),
     };
+    if *made.method != *wire.method {
+        made.method = wire.method.as_ref().into();
+    }
+    made.asked = if wire.method == "HEAD" { Asked::Head } else { Asked::Ordinary };
+    wire.render(&mut made.bytes);
+    made.last.extend_from_slice(&made.bytes);
+    (made.cookie_at, made.cookie_at_last) = (made.bytes.len(), made.bytes.len());
     if let "grpc" | "grpcs" = wire.url.scheme() {
         let scheme = if wire.url.scheme() == "grpc" { "http" } else { "https" };
         made.add_http2(scheme)?;

@@ -5,31 +5,38 @@ use crate::metrics::row;
 use crate::native::view;
 use crate::options::{HttpDebug, Options};
 use crate::pending::{self, Finished, RequestChain};
+use crate::response;
 use crate::vu::{VuAnswer, VuRequest};
 use percent_encoding::percent_decode_str;
 use protocol::http1::coding::Decoder;
 use protocol::http1::fields;
 use protocol::login::digest as login;
+use rquickjs::function::Constructor;
 use rquickjs::prelude::Func;
 use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Object, Result, Value};
 use sample::{FailureClass, Sample};
+use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 use workload::{Jar, SOCKET_KEY_MARK};
 
+/// Names and values of header fields.
+pub type Headers = Vec<(String, String)>;
+
 /// Request in the form that is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireRequest {
-    pub method: String,
-    pub url: Url,
+    pub method: Cow<'static, str>,
+    pub url: Arc<Url>,
     /// In the order in which they are sent, including Host.
-    pub headers: Vec<(String, String)>,
+    pub headers: Arc<Headers>,
     pub body: Vec<u8>,
     /// Value of its tag `name`; empty without one.
     pub name: String,
     /// Pairs of first and last expected status, or `None` if all statuses are expected.
-    pub expected: Option<Vec<u32>>,
+    pub expected: Option<Cow<'static, [u32]>>,
     /// Timeout; `None` for the longest one of the script.
     pub timeout: Option<Nanos>,
     /// The body grows after the request is sent.
@@ -37,21 +44,24 @@ pub struct WireRequest {
 }
 
 impl WireRequest {
-    /// Renders the request in HTTP/1.1.
-    pub fn bytes(&self) -> Vec<u8> {
-        let mut out = self.head();
+    /// Appends the request in HTTP/1.1.
+    pub(crate) fn render(&self, out: &mut Vec<u8>) {
+        self.render_head(out);
         out.extend_from_slice(&self.body);
-        out
     }
 
-    fn head(&self) -> Vec<u8> {
+    fn render_head(&self, out: &mut Vec<u8>) {
         let path = &self.url[url::Position::BeforePath..url::Position::AfterQuery];
-        let mut out = format!("{} {path} HTTP/1.1\r\n", self.method).into_bytes();
-        for (name, value) in &self.headers {
-            out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
+        for text in [&*self.method, " ", path, " HTTP/1.1\r\n"] {
+            put(text);
         }
-        out.extend_from_slice(b"\r\n");
-        out
+        for (name, value) in self.headers.iter() {
+            for text in [name, ": ", value, "\r\n"] {
+                put(text);
+            }
+        }
+        put("\r\n");
     }
 }
 
@@ -69,54 +79,104 @@ pub struct HttpReply {
 }
 
 /// k6's error codes for an invalid URL, and for an address or a name that the options exclude.
-const INVALID_URL: u32 = 1020;
+pub(crate) const INVALID_URL: u32 = 1020;
 const BLACKLISTED_ADDRESS: u32 = 1110;
 const BLOCKED_HOST: u32 = 1111;
 
 /// Request made by the script.
 #[derive(Debug, Default)]
 pub(crate) struct HttpCall {
-    method: String,
-    url: String,
-    body: Vec<u8>,
+    method: Cow<'static, str>,
+    pub(crate) url: String,
+    pub(crate) body: Vec<u8>,
+    /// True if the body is a text of the script.
+    pub(crate) is_text: bool,
     headers: Vec<String>,
     cookies: Vec<String>,
     tags: Vec<String>,
     timeout_ms: f64,
     redirects: f64,
-    response_type: String,
+    pub(crate) response_type: String,
     /// Expected statuses; `None` if no response counts as failed.
-    expected: Option<Vec<u32>>,
+    expected: Option<Cow<'static, [u32]>>,
     auth: String,
     compression: String,
     jar: i32,
     /// True if bodies are discarded unless the request asks for its body.
-    discards: bool,
+    pub(crate) discards: bool,
 }
 
+/// Methods of the script's functions.
+const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+/// Pairs of first and last status that are expected unless the script names others.
+const EXPECTED: &[u32] = &[200, 399];
+
+/// Request as the script passes it: method, URL, body, names and values of tags, and an array of
+/// the parameters that few requests have.
+pub(crate) type CallParts<'js> = (
+    rquickjs::String<'js>,
+    rquickjs::String<'js>,
+    Value<'js>,
+    Option<Vec<String>>,
+    Option<Array<'js>>,
+);
+
 impl HttpCall {
+    /// Reads a request from an object with the parts as properties.
     pub(crate) fn new<'js>(made: &Object<'js>, context: &Context) -> Result<HttpCall> {
-        let body: Value<'js> = made.get("body")?;
-        let body = if let Some(text) = body.as_string() {
-            text.to_string()?.into_bytes()
-        } else {
-            ArrayBuffer::from_value(body).map_or_else(Vec::new, |data| view(&data).to_vec())
+        let parts = (
+            made.get("method")?,
+            made.get("url")?,
+            made.get("body")?,
+            made.get("tags")?,
+            made.get("more")?,
+        );
+        HttpCall::from_parts(parts, context)
+    }
+
+    fn from_parts(parts: CallParts<'_>, context: &Context) -> Result<HttpCall> {
+        let (method, url, body, tags, more) = parts;
+        let method = method.to_string()?;
+        let known = METHODS.into_iter().find(|known| *known == method);
+        let is_text = body.is_string();
+        let body = match body.as_string() {
+            Some(text) => text.to_string()?.into_bytes(),
+            None => {
+                ArrayBuffer::from_value(body).map_or_else(Vec::new, |data| view(&data).to_vec())
+            }
         };
-        Ok(HttpCall {
-            method: made.get("method")?,
-            url: made.get("url")?,
+        let call = HttpCall {
+            method: known.map_or(Cow::Owned(method), Cow::Borrowed),
+            url: url.to_string()?,
             body,
-            headers: made.get("headers")?,
-            cookies: made.get("cookies")?,
-            tags: made.get("tags")?,
-            timeout_ms: made.get("timeout")?,
-            redirects: made.get("redirects")?,
-            response_type: made.get("responseType")?,
-            expected: made.get("expected")?,
-            auth: made.get("auth")?,
-            compression: made.get("compression")?,
-            jar: made.get("jar")?,
+            is_text,
+            tags: tags.unwrap_or_default(),
+            timeout_ms: -1.0,
+            redirects: -1.0,
+            expected: Some(Cow::Borrowed(EXPECTED)),
+            jar: -1,
             discards: context.program.options().is_some_and(|it| it.discard_bodies),
+            ..HttpCall::default()
+        };
+        match more {
+            Some(more) => call.with_params(&more),
+            None => Ok(call),
+        }
+    }
+
+    /// Adds the parameters that few requests have, in the order in which the script passes them.
+    fn with_params(self, more: &Array<'_>) -> Result<HttpCall> {
+        Ok(HttpCall {
+            headers: more.get(0)?,
+            cookies: more.get(1)?,
+            timeout_ms: more.get(2)?,
+            redirects: more.get(3)?,
+            response_type: more.get(4)?,
+            expected: more.get::<Option<Vec<u32>>>(5)?.map(Cow::Owned),
+            auth: more.get(6)?,
+            compression: more.get(7)?,
+            jar: more.get(8)?,
+            ..self
         })
     }
 
@@ -137,31 +197,45 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     let c = context.clone();
     native.set(
         "http",
-        Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<Object<'js>> {
-            let ask = HttpCall::new(&made, &c)?;
-            perform(&ctx, &c, ask)?.object(&ctx)
-        }),
+        Func::from(
+            move |response: Constructor<'js>,
+                  method: rquickjs::String<'js>,
+                  url: rquickjs::String<'js>,
+                  body: Value<'js>,
+                  tags: Option<Vec<String>>,
+                  more: Option<Array<'js>>|
+                  -> Result<Object<'js>> {
+                let ask = HttpCall::from_parts((method, url, body, tags, more), &c)?;
+                perform(response.ctx(), &c, ask)?.object(&response)
+            },
+        ),
     )?;
     let c = context.clone();
     native.set(
         "batch",
-        Func::from(move |ctx: Ctx<'js>, all: Vec<Object<'js>>| -> Result<Array<'js>> {
-            let asks: Result<Vec<HttpCall>> =
-                all.iter().map(|made| HttpCall::new(made, &c)).collect();
-            let answers = Array::new(ctx.clone())?;
-            let all = match c.has_simultaneous_calls() {
-                true => pending::batch(&ctx, &c, asks?)?,
-                false => {
-                    let each = asks?.into_iter().map(|ask| perform(&ctx, &c, ask));
-                    each.collect::<Result<Vec<Finished>>>()?
+        Func::from(
+            move |ctx: Ctx<'js>,
+                  response: Constructor<'js>,
+                  all: Vec<Object<'js>>|
+                  -> Result<Array<'js>> {
+                let asks: Result<Vec<HttpCall>> =
+                    all.iter().map(|made| HttpCall::new(made, &c)).collect();
+                let answers = Array::new(ctx.clone())?;
+                let all = match c.has_simultaneous_calls() {
+                    true => pending::batch(&ctx, &c, asks?)?,
+                    false => {
+                        let each = asks?.into_iter().map(|ask| perform(&ctx, &c, ask));
+                        each.collect::<Result<Vec<Finished>>>()?
+                    }
+                };
+                for (place, done) in all.into_iter().enumerate() {
+                    answers.set(place, done.object(&response)?)?;
                 }
-            };
-            for (place, done) in all.into_iter().enumerate() {
-                answers.set(place, done.object(&ctx)?)?;
-            }
-            Ok(answers)
-        }),
+                Ok(answers)
+            },
+        ),
     )?;
+    response::install(native)?;
     pending::install(native, context)?;
     jars(native, context)
 }
@@ -262,8 +336,8 @@ fn pairs(header: Option<String>) -> Vec<String> {
 /// A request in progress, from hop to hop.
 #[derive(Clone, Debug)]
 pub(crate) struct Hop {
-    method: String,
-    url: Url,
+    pub(crate) method: Cow<'static, str>,
+    pub(crate) url: Arc<Url>,
     body: Vec<u8>,
     headers: Vec<(String, String)>,
     authorization: Option<String>,
@@ -294,13 +368,12 @@ impl RequestChain {
         context: &Context,
         ask: HttpCall,
     ) -> std::result::Result<RequestChain, String> {
-        let url = Url::parse(&ask.url).ok();
-        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = context.program.url(&ask.url);
         let most = match ask.redirects >= 0.0 {
             true => ask.redirects as u32,
             false => context.program.options().map_or(10, |it| it.max_redirects),
         };
-        let hop = match url.filter(|url| url.host_str().is_some()) {
+        let hop = match url {
             Some(url) => Some(first_hop(&ask, url)?),
             None => None,
         };
@@ -313,7 +386,7 @@ impl RequestChain {
             hops: 0,
             challenged: false,
             refusal: None,
-            sent: Vec::new(),
+            sent: Arc::default(),
             first: None,
         })
     }
@@ -333,7 +406,9 @@ impl RequestChain {
         self.sent.clone_from(&wire.headers);
         let Some(options) = context.program.options() else { return Some(wire) };
         if options.http_debug != HttpDebug::Nothing {
-            let shown = shown_message(&wire.head(), &wire.body, options.http_debug);
+            let mut head = Vec::new();
+            wire.render_head(&mut head);
+            let shown = shown_message(&head, &wire.body, options.http_debug);
             context.program.log("info", "http-debug", format!("Request:\n{shown}"));
         }
         self.refusal = refusal(options, &hop.url);
@@ -372,7 +447,7 @@ impl RequestChain {
             return Some(self.finish(reply, hop));
         }
         self.hops += 1;
-        self.first.get_or_insert_with(|| [hop.method.clone(), hop.url.to_string()]);
+        self.first.get_or_insert_with(|| [hop.method.to_string(), hop.url.to_string()]);
         self.hop = Some(next);
         None
     }
@@ -405,6 +480,7 @@ impl RequestChain {
         let error = format!("invalid URL: \"{}\"; write it like http://host/path", self.ask.url);
         let url = Url::parse("http://invalid.invalid/").expect("a constant URL is well formed");
         let method = self.ask.method.clone();
+        let url = Arc::new(url);
         let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
         let seen =
             SeenResponse { error, code: INVALID_URL, ..SeenResponse::new(HttpReply::default()) };
@@ -412,21 +488,7 @@ impl RequestChain {
     }
 }
 
-impl Finished {
-    /// Returns the response as the script sees it.
-    pub(crate) fn object<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
-        let made = self.seen.object(ctx, &self.ask, &self.hop, &self.sent)?;
-        if self.seen.code == INVALID_URL {
-            made.set("url", self.ask.url.as_str())?;
-        }
-        if let Some(first) = &self.first {
-            made.set("first", first.to_vec())?;
-        }
-        Ok(made)
-    }
-}
-
-fn first_hop(ask: &HttpCall, mut url: Url) -> std::result::Result<Hop, String> {
+fn first_hop(ask: &HttpCall, url: Arc<Url>) -> std::result::Result<Hop, String> {
     let mut headers = Vec::new();
     for pair in ask.headers.chunks_exact(2) {
         let (name, value) = (canonical(&pair[0]), pair[1].trim().to_owned());
@@ -453,7 +515,6 @@ fn first_hop(ask: &HttpCall, mut url: Url) -> std::result::Result<Hop, String> {
     if ask.auth == "ntlm" {
         return Err("auth: 'ntlm' is not available; use basic or digest".to_owned());
     }
-    url.set_fragment(None);
     Ok(Hop { method: ask.method.clone(), url, body, headers, authorization })
 }
 
@@ -496,21 +557,25 @@ fn absorb(context: &Context, ask: &HttpCall, url: &Url, head: &[u8]) {
 }
 
 /// Replaces the scheme of a URL by http or https.
-fn as_http(url: &Url) -> std::borrow::Cow<'_, Url> {
+fn as_http(url: &Url) -> Cow<'_, Url> {
     let scheme = match url.scheme() {
         "ws" => "http",
         "wss" => "https",
-        _ => return std::borrow::Cow::Borrowed(url),
+        _ => return Cow::Borrowed(url),
     };
     let text = format!("{scheme}{}", &url[url::Position::AfterScheme..]);
-    Url::parse(&text).map_or(std::borrow::Cow::Borrowed(url), std::borrow::Cow::Owned)
+    Url::parse(&text).map_or(Cow::Borrowed(url), Cow::Owned)
 }
 
 /// Returns the Cookie field: cookies of the jar, with those of the request.
 fn cookies(context: &Context, ask: &HttpCall, url: &Url) -> Option<String> {
+    let jars = context.jars.borrow();
+    let jar = jars.get(jar_of(ask)).filter(|jar| jar.is_used());
+    if jar.is_none() && ask.cookies.is_empty() {
+        return None;
+    }
     // a WebSocket uses the cookies of the HTTP server of its URL (RFC 6265 section 5.4)
-    let url = &as_http(url);
-    let jar = context.jars.borrow().get(jar_of(ask)).and_then(|jar| jar.header(url));
+    let jar = jar.and_then(|jar| jar.header(&as_http(url)));
     let mut all: Vec<String> = Vec::new();
     for own in ask.cookies.chunks_exact(3) {
         all.push(format!("{}={}", own[0], own[1]));
@@ -534,49 +599,34 @@ pub(crate) fn upgrade(
     ask: &HttpCall,
 ) -> std::result::Result<WireRequest, String> {
     let wrong = || format!("invalid URL: \"{}\"; write it like ws://host/path", ask.url);
-    let url = Url::parse(&ask.url).map_err(|_| wrong())?;
+    let mut url = Url::parse(&ask.url).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "ws" | "wss") || url.host_str().is_none() {
         return Err(wrong());
     }
-    let mut wire = wire_of(context, ask, &first_hop(ask, url)?);
+    url.set_fragment(None);
+    let mut wire = wire_of(context, ask, &first_hop(ask, Arc::new(url))?);
     let fields = [
         ("Upgrade", "websocket"),
         ("Connection", "Upgrade"),
         ("Sec-WebSocket-Version", "13"),
         ("Sec-WebSocket-Key", SOCKET_KEY_MARK),
     ];
-    wire.headers.extend(fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Arc::make_mut(&mut wire.headers)
+        .extend(fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
     Ok(wire)
 }
 
 /// Returns the request of a hop in the form that is sent.
 fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
-    let options = context.program.options();
-    let given =
-        |name: &str| hop.headers.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
-    let authority = &hop.url[url::Position::BeforeHost..url::Position::AfterPort];
-    let mut headers =
-        vec![("Host".to_owned(), given("Host").unwrap_or_else(|| authority.to_owned()))];
-    let agent = options.map(|it| it.user_agent.clone()).unwrap_or_default();
-    headers.push(("User-Agent".to_owned(), given("User-Agent").unwrap_or(agent)));
-    let bodied = matches!(hop.method.as_str(), "POST" | "PUT" | "PATCH");
-    if bodied || !hop.body.is_empty() {
-        headers.push(("Content-Length".to_owned(), hop.body.len().to_string()));
-    }
-    let own = ["Host", "User-Agent", "Content-Length", "Transfer-Encoding"];
-    let rest = hop.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
-    let mut rest: Vec<_> = rest.cloned().collect();
-    if let Some(value) = hop.authorization.clone().filter(|_| given("Authorization").is_none()) {
-        rest.push(("Authorization".to_owned(), value));
-    }
-    if let Some(mut value) = cookies(context, ask, &hop.url) {
-        if let Some(place) = rest.iter().position(|(name, _)| name == "Cookie") {
-            value = format!("{}; {value}", rest.remove(place).1);
-        }
-        rest.push(("Cookie".to_owned(), value));
-    }
-    rest.sort();
-    headers.extend(rest);
+    let cookies = cookies(context, ask, &hop.url);
+    let is_plain = hop.headers.is_empty()
+        && hop.authorization.is_none()
+        && cookies.is_none()
+        && hop.body.is_empty();
+    let headers = match is_plain {
+        true => context.plain_headers(&hop.method, &hop.url, || headers_of(context, hop, None)),
+        false => Arc::new(headers_of(context, hop, cookies)),
+    };
     WireRequest {
         method: hop.method.clone(),
         url: hop.url.clone(),
@@ -587,6 +637,37 @@ fn wire_of(context: &Context, ask: &HttpCall, hop: &Hop) -> WireRequest {
         timeout: Some(ask.timeout()),
         keeps_open: false,
     }
+}
+
+/// Returns the fields of a hop; `cookies`: those of its jar and of the request.
+fn headers_of(context: &Context, hop: &Hop, cookies: Option<String>) -> Headers {
+    let options = context.program.options();
+    let given =
+        |name: &str| hop.headers.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
+    let authority = &hop.url[url::Position::BeforeHost..url::Position::AfterPort];
+    let mut headers =
+        vec![("Host".to_owned(), given("Host").unwrap_or_else(|| authority.to_owned()))];
+    let agent = options.map(|it| it.user_agent.clone()).unwrap_or_default();
+    headers.push(("User-Agent".to_owned(), given("User-Agent").unwrap_or(agent)));
+    let bodied = matches!(&*hop.method, "POST" | "PUT" | "PATCH");
+    if bodied || !hop.body.is_empty() {
+        headers.push(("Content-Length".to_owned(), hop.body.len().to_string()));
+    }
+    let own = ["Host", "User-Agent", "Content-Length", "Transfer-Encoding"];
+    let rest = hop.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+    let mut rest: Vec<_> = rest.cloned().collect();
+    if let Some(value) = hop.authorization.clone().filter(|_| given("Authorization").is_none()) {
+        rest.push(("Authorization".to_owned(), value));
+    }
+    if let Some(mut value) = cookies {
+        if let Some(place) = rest.iter().position(|(name, _)| name == "Cookie") {
+            value = format!("{}; {value}", rest.remove(place).1);
+        }
+        rest.push(("Cookie".to_owned(), value));
+    }
+    rest.sort();
+    headers.extend(rest);
+    headers
 }
 
 /// Returns the error and code of a URL that `blockHostnames` or `blacklistIPs` excludes. Patterns
@@ -636,12 +717,12 @@ fn within(mut reply: HttpReply, limit: Nanos) -> HttpReply {
 #[derive(Debug)]
 pub(crate) struct SeenResponse {
     sample: Sample,
-    head: Vec<u8>,
-    body: Vec<u8>,
-    status: u16,
-    proto: String,
-    error: String,
-    code: u32,
+    pub(crate) head: Vec<u8>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) status: u16,
+    pub(crate) proto: String,
+    pub(crate) error: String,
+    pub(crate) code: u32,
     /// True for the challenge to which a login responds; it counts as expected.
     is_challenge: bool,
 }
@@ -671,7 +752,7 @@ impl SeenResponse {
 
     /// Returns the phases in milliseconds: blocked, connecting, handshaking, sending, waiting,
     /// receiving.
-    fn timings(&self) -> [f64; 6] {
+    pub(crate) fn timings(&self) -> [f64; 6] {
         let it = &self.sample;
         let millis = |from: Nanos, to: Nanos| {
             if from.is_zero() || to <= from { 0.0 } else { (to - from).as_millis_f64() }
@@ -700,7 +781,7 @@ impl SeenResponse {
         let [blocked, connecting, handshaking, sending, waiting, receiving] = self.timings();
         let failed = self.failed(ask);
         let tags = if context.wants_tags() { self.tags(context, ask, hop) } else { Vec::new() };
-        let mut values = vec![
+        let values = [
             (row::HTTP_REQS, 1.0),
             (row::HTTP_DURATION, sending + waiting + receiving),
             (row::HTTP_BLOCKED, blocked),
@@ -709,11 +790,11 @@ impl SeenResponse {
             (row::HTTP_SENDING, sending),
             (row::HTTP_WAITING, waiting),
             (row::HTTP_RECEIVING, receiving),
+            (row::HTTP_FAILED, f64::from(u8::from(failed))),
         ];
-        if ask.expected.is_some() {
-            values.push((row::HTTP_FAILED, f64::from(u8::from(failed))));
-        }
-        context.record_all(&values, &tags);
+        // without expected statuses, no request counts as failed
+        let count = values.len() - usize::from(ask.expected.is_none());
+        context.record_all(&values[..count], &tags);
         context.count_bytes(self.sample.bytes_sent, self.sample.bytes_received);
     }
 
@@ -721,7 +802,7 @@ impl SeenResponse {
         let url = shown_url(&hop.url);
         let named = ask.tags.chunks_exact(2).any(|pair| pair[0] == "name");
         let mut system = vec![
-            ("method", hop.method.clone()),
+            ("method", hop.method.to_string()),
             ("status", self.status.to_string()),
             ("url", if named { name_of(&ask.tags) } else { url.clone() }),
         ];
@@ -769,70 +850,14 @@ impl SeenResponse {
         let mut body = hop.body.clone();
         if !keeps {
             if method != "HEAD" {
-                "GET".clone_into(&mut method);
+                method = Cow::Borrowed("GET");
             }
             body.clear();
             headers
                 .retain(|(name, _)| !matches!(name.as_str(), "Content-Type" | "Content-Encoding"));
         }
         let authorization = hop.authorization.clone().filter(|_| same_host);
-        Some(Hop { method, url, body, headers, authorization })
-    }
-
-    pub(crate) fn object<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        ask: &HttpCall,
-        hop: &Hop,
-        sent: &[(String, String)],
-    ) -> Result<Object<'js>> {
-        let [blocked, connecting, handshaking, sending, waiting, receiving] = self.timings();
-        let made = Object::new(ctx.clone())?;
-        let timings = Object::new(ctx.clone())?;
-        timings.set("duration", sending + waiting + receiving)?;
-        timings.set("blocked", blocked)?;
-        timings.set("looking_up", 0.0)?;
-        timings.set("connecting", connecting)?;
-        timings.set("tls_handshaking", handshaking)?;
-        timings.set("sending", sending)?;
-        timings.set("waiting", waiting)?;
-        timings.set("receiving", receiving)?;
-        made.set("timings", timings)?;
-        made.set("url", hop.url.as_str())?;
-        made.set("method", hop.method.as_str())?;
-        made.set("status", self.status)?;
-        let reason = self.head.split(|byte| *byte == b'\r' || *byte == b'\n').next();
-        let reason = String::from_utf8_lossy(reason.unwrap_or_default());
-        let reason = reason.split_once(' ').map_or("", |(_, rest)| rest);
-        made.set("status_text", reason)?;
-        made.set("proto", self.proto.as_str())?;
-        made.set("remote_ip", hop.url.host_str().unwrap_or_default().trim_matches(['[', ']']))?;
-        made.set("remote_port", hop.url.port_or_known_default().unwrap_or(0))?;
-        made.set("tls_version", "")?;
-        made.set("tls_cipher_suite", "")?;
-        made.set("error", self.error.as_str())?;
-        made.set("error_code", self.code)?;
-        made.set("headers", flat_headers(&self.head))?;
-        made.set("cookies", set_cookies(&self.head))?;
-        let sent = sent.iter().filter(|(name, _)| name != "Host");
-        let sent: Vec<String> =
-            sent.flat_map(|(name, value)| [name.clone(), value.clone()]).collect();
-        made.set("sent", sent)?;
-        made.set("body", self.body_value(ctx, ask)?)?;
-        Ok(made)
-    }
-
-    fn body_value<'js>(&self, ctx: &Ctx<'js>, ask: &HttpCall) -> Result<Value<'js>> {
-        let discards =
-            ask.response_type == "none" || (ask.response_type.is_empty() && ask.discards);
-        if self.status == 0 || discards {
-            return Ok(Value::new_null(ctx.clone()));
-        }
-        if ask.response_type == "binary" {
-            return Ok(ArrayBuffer::new_copy(ctx.clone(), &self.body)?.into_value());
-        }
-        let text = String::from_utf8_lossy(&self.body);
-        Ok(rquickjs::String::from_str(ctx.clone(), &text)?.into_value())
+        Some(Hop { method, url: Arc::new(url), body, headers, authorization })
     }
 }
 
@@ -860,33 +885,6 @@ pub(crate) fn flat_headers(head: &[u8]) -> Vec<String> {
         all.push(String::from_utf8_lossy(value).into_owned());
     }
     all
-}
-
-/// Returns the cookies that a response sets, as JSON.
-fn set_cookies(head: &[u8]) -> String {
-    let mut all = Vec::new();
-    for value in fields::set_cookies(head) {
-        let text = String::from_utf8_lossy(value);
-        let mut parts = text.split(';').map(str::trim);
-        let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
-            continue;
-        };
-        let attributes: Vec<(String, String)> = parts
-            .map(|part| part.split_once('=').unwrap_or((part, "")))
-            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
-            .collect();
-        let find =
-            |name: &str| attributes.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
-        all.push(serde_json::json!({
-            "name": name, "value": value,
-            "domain": find("domain").unwrap_or_default(),
-            "path": find("path").unwrap_or_default(),
-            "http_only": find("httponly").is_some(), "secure": find("secure").is_some(),
-            "max_age": find("max-age").and_then(|it| it.parse::<i64>().ok()).unwrap_or(0),
-            "expires": 0,
-        }));
-    }
-    serde_json::Value::Array(all).to_string()
 }
 
 /// Returns the text and the code of the error.

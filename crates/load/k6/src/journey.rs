@@ -221,7 +221,7 @@ impl PlannedScript {
                 request = vu.resume(VuAnswer::Go, Nanos::SECOND);
             }
             argument = match request {
-                VuRequest::Http(wire) => return Some(wire.url),
+                VuRequest::Http(wire) => return Some((*wire.url).clone()),
                 VuRequest::Finished(outcome) => outcome.ok().flatten().map(Arc::from),
                 VuRequest::Sleep(_)
                 | VuRequest::Socket(..)
@@ -469,7 +469,9 @@ impl ActorSpec {
 
     /// Converts a request to the form of plans.
     fn call(&self, vu: &Vu, wire: WireRequest, wait: Nanos) -> Result<ActedCall, String> {
-        let WireRequest { method, mut url, mut headers, body, name, expected, .. } = wire;
+        let WireRequest { method, url, headers, body, name, expected, .. } = wire;
+        let mut url = Arc::unwrap_or_clone(url);
+        let mut headers = Arc::unwrap_or_clone(headers);
         let authority = url[Position::BeforeHost..Position::AfterPort].to_owned();
         if self.script.base_server().is_some_and(|home| is_same_server(home, &url)) {
             url = moved(&url, &self.base);
@@ -491,9 +493,10 @@ impl ActorSpec {
         let names = [name.as_str(), group.rsplit("::").next().unwrap_or_default()];
         let row = |name: &str| self.steps.iter().position(|step| step == name);
         let step = names.into_iter().find_map(row).unwrap_or(0) as u32;
-        let bodied = !body.is_empty() || matches!(method.as_str(), "POST" | "PUT" | "PATCH");
+        let bodied = !body.is_empty() || matches!(&*method, "POST" | "PUT" | "PATCH");
         let statuses = expected_statuses(expected.as_deref());
         let body = bodied.then_some(body);
+        let method = method.into_owned();
         Ok(ActedCall { wait, step, method, url, headers, body, statuses, socket: None })
     }
 }

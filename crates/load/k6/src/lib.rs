@@ -25,6 +25,7 @@ pub mod options;
 pub mod output;
 mod pending;
 pub mod program;
+mod response;
 pub mod scan;
 pub mod scenario;
 mod socket;
@@ -36,7 +37,7 @@ pub mod vu;
 mod webcrypto;
 
 pub use context::{Context, IterationFacts, ScenarioFacts};
-pub use http::{HttpReply, WireRequest};
+pub use http::{Headers, HttpReply, WireRequest};
 pub use socket::SocketRequest;
 
 /// Version of k6 whose interface is provided.

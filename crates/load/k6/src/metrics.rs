@@ -291,6 +291,9 @@ impl Trend {
 /// Returns the bucket of a value: logarithmic in either direction, 0 in the middle.
 fn bucket(value: f64) -> i32 {
     // below a billionth a value counts as zero
+    if value.abs() <= 1e-9 {
+        return 0;
+    }
     let size = ((value.abs() / 1e-9).max(1.0).ln() / BUCKET_RATIO.ln()).round() as i32;
     if value < 0.0 { -size } else { size }
 }

@@ -269,9 +269,9 @@ fn metrics<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
             }
             let value = f64::from(u8::from(pass));
             let mut tags = tags.unwrap_or_default();
-            let group = c.group.borrow().clone();
-            c.store().groups.check(&group, &name, u64::from(pass), u64::from(!pass));
-            if c.wants_system_tag("check") {
+            let (passes, fails) = (u64::from(pass), u64::from(!pass));
+            c.store().groups.check(&c.group.borrow(), &name, passes, fails);
+            if c.wants_tags() && c.wants_system_tag("check") {
                 tags.extend(["check".to_owned(), name]);
             }
             c.record(row::CHECKS, value, &tags);

@@ -2,13 +2,15 @@
 
 use crate::context::Context;
 use crate::grpc::GrpcCall;
-use crate::http::{Hop, HttpCall, HttpReply, SeenResponse};
+use crate::http::{Headers, Hop, HttpCall, HttpReply, SeenResponse};
 use crate::socket;
 use crate::vu::VuCall;
+use rquickjs::function::Constructor;
 use rquickjs::prelude::Func;
 use rquickjs::{Array, Ctx, Exception, Object, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 use units::Nanos;
 
 /// Request with its redirects.
@@ -27,7 +29,7 @@ pub(crate) struct RequestChain {
     /// Error and code of a request that the options do not allow.
     pub(crate) refusal: Option<(String, u32)>,
     /// Fields of the last request.
-    pub(crate) sent: Vec<(String, String)>,
+    pub(crate) sent: Arc<Headers>,
     /// Method and URL before the first redirect.
     pub(crate) first: Option<[String; 2]>,
 }
@@ -38,7 +40,7 @@ pub(crate) struct Finished {
     pub(crate) ask: HttpCall,
     pub(crate) seen: SeenResponse,
     pub(crate) hop: Hop,
-    pub(crate) sent: Vec<(String, String)>,
+    pub(crate) sent: Arc<Headers>,
     /// Method and URL of the request, if it was redirected.
     pub(crate) first: Option<[String; 2]>,
 }
@@ -74,7 +76,10 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
         }),
     )?;
     let c = context.clone();
-    native.set("nextEnded", Func::from(move |ctx: Ctx<'js>, ms: f64| next_ended(&ctx, &c, ms)))
+    native.set(
+        "nextEnded",
+        Func::from(move |response: Constructor<'js>, ms: f64| next_ended(&response, &c, ms)),
+    )
 }
 
 /// Begins the next request of the work in a lane; a request that is not sent ends at once.
@@ -92,7 +97,12 @@ fn interrupted(ctx: &Ctx<'_>) -> rquickjs::Error {
 
 /// Waits until the call of a promise ends. Returns its key, its result, and true if the result is
 /// only a part. `None` if no call ends in time; -1 waits without a limit.
-fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<Array<'js>>> {
+fn next_ended<'js>(
+    response: &Constructor<'js>,
+    context: &Context,
+    ms: f64,
+) -> Result<Option<Array<'js>>> {
+    let ctx = response.ctx();
     let limit = (ms >= 0.0).then(|| Nanos::from_secs_f64((ms / 1e3).min(86_400.0)));
     let until = limit.map(|limit| context.now() + limit);
     loop {
@@ -123,7 +133,7 @@ fn next_ended<'js>(ctx: &Ctx<'js>, context: &Context, ms: f64) -> Result<Option<
             Some(PendingWork::Http { key, mut work }) => match work.take(context, reply) {
                 Some(done) => {
                     result.set(0, key)?;
-                    result.set(1, done.object(ctx)?)?;
+                    result.set(1, done.object(response)?)?;
                 }
                 None => {
                     let lane = context.new_lane();

@@ -6,6 +6,7 @@ use ::grpc::Schema;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use url::Url;
 
 /// Reads a file; returns its bytes, or the message of the operating system.
 pub type ReadFile = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
@@ -31,6 +32,8 @@ type SharedArrays = BTreeMap<String, Arc<Vec<String>>>;
 
 /// Maximum number of lines waiting to be printed.
 const LOG_LINES_MAX: usize = 100_000;
+/// Maximum number of URLs that are kept parsed.
+const URLS_MAX: usize = 1_000;
 /// Maximum number of sets of descriptors of gRPC.
 const SCHEMAS_MAX: usize = 1_000;
 
@@ -57,6 +60,8 @@ pub struct Program {
     /// gRPC descriptors, with the keys of their sources.
     schemas: Mutex<Vec<(String, Arc<Schema>)>>,
     shared: Mutex<SharedArrays>,
+    /// URLs of requests by their texts; `None` for those that cannot be requested.
+    urls: Mutex<BTreeMap<String, Option<Arc<Url>>>>,
     registry: Mutex<Registry>,
     frozen: OnceLock<Registry>,
     pub(crate) options: OnceLock<Options>,
@@ -105,6 +110,7 @@ impl Program {
             codes: Mutex::default(),
             schemas: Mutex::default(),
             shared: Mutex::default(),
+            urls: Mutex::default(),
             registry: Mutex::new(Registry::built_in()),
             frozen: OnceLock::new(),
             options: OnceLock::new(),
@@ -145,6 +151,26 @@ impl Program {
 
     pub(crate) fn shared(&self) -> MutexGuard<'_, SharedArrays> {
         locked(&self.shared)
+    }
+
+    /// Returns the URL of a request, without its fragment; `None` if it cannot be requested. URLs
+    /// are kept, as scripts repeat them.
+    pub(crate) fn url(&self, text: &str) -> Option<Arc<Url>> {
+        let mut urls = locked(&self.urls);
+        if let Some(known) = urls.get(text) {
+            return known.clone();
+        }
+        let parsed = Url::parse(text).ok();
+        let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = parsed.filter(|url| url.host_str().is_some()).map(|mut url| {
+            url.set_fragment(None);
+            Arc::new(url)
+        });
+        if urls.len() >= URLS_MAX {
+            urls.clear();
+        }
+        urls.insert(text.to_owned(), url.clone());
+        url
     }
 
     /// Returns whether the script is a CommonJS file rather than a module.
@@ -348,4 +374,24 @@ pub(crate) fn normalize(from: &str, path: &str) -> String {
     }
     let joined = parts.join("/");
     if rooted { format!("/{joined}") } else { joined }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_requests_are_kept_up_to_a_limit() {
+        let program = Program::new("a.js", BTreeMap::new(), Box::new(|_| Err(String::new())));
+        let url = program.url("http://h/a#b").unwrap();
+        assert_eq!(url.as_str(), "http://h/a");
+        assert!(Arc::ptr_eq(&url, &program.url("http://h/a#b").unwrap()));
+        for text in ["ws://h/", "h/a", "data:x", ""] {
+            assert!(program.url(text).is_none(), "{text}");
+        }
+        for number in 0..2 * URLS_MAX {
+            assert!(program.url(&format!("http://h/{number}")).is_some());
+            assert!(locked(&program.urls).len() <= URLS_MAX);
+        }
+    }
 }

@@ -250,6 +250,24 @@ impl Suspension {
     }
 }
 
+/// Functions of the built-in modules that the host calls.
+struct Host<'js> {
+    all: Object<'js>,
+    /// Called at the start and in each turn of a task.
+    begin: Function<'js>,
+    turn: Function<'js>,
+}
+
+impl<'js> Host<'js> {
+    fn new(all: Object<'js>) -> rquickjs::Result<Host<'js>> {
+        Ok(Host { begin: all.get("begin")?, turn: all.get("turn")?, all })
+    }
+
+    fn function(&self, name: &str) -> rquickjs::Result<Function<'js>> {
+        self.all.get(name)
+    }
+}
+
 /// Runs the main function of a user, on its own stack.
 fn live(program: &Arc<Program>, context: &Rc<Context>) {
     let made = runtime(program, context);
@@ -305,14 +323,15 @@ fn initialize<'js>(
     ctx: &Ctx<'js>,
     program: &Arc<Program>,
     context: &Rc<Context>,
-) -> Result<(Object<'js>, Object<'js>), VuFailure> {
-    let host = crate::native::install(ctx, program, context).map_err(|error| {
+) -> Result<(Object<'js>, Host<'js>), VuFailure> {
+    let host = crate::native::install(ctx, program, context).and_then(Host::new);
+    let host = host.map_err(|error| {
         let why = CaughtError::from_error(ctx, error);
         VuFailure::Exception(format!("the built-in modules cannot be loaded: {why}"))
     })?;
     program.text(&program.entry).map_err(VuFailure::Exception)?;
     if program.is_common_js() {
-        let load = host.get::<_, Function<'js>>("load");
+        let load = host.function("load");
         let loaded: rquickjs::Result<Object<'js>> =
             load.and_then(|load| load.call(("file", program.entry.as_str())));
         let exports = loaded.catch(ctx).map_err(|error| failure(&host, context, error))?;
@@ -352,14 +371,14 @@ fn exported_options<'js>(
 fn run<'js>(
     ctx: &Ctx<'js>,
     namespace: &Object<'js>,
-    host: &Object<'js>,
+    host: &Host<'js>,
     context: &Rc<Context>,
     task: &Task,
     kept: &mut Option<(Arc<str>, Value<'js>)>,
 ) -> Result<Option<String>, VuFailure> {
     context.begin_task();
     let mut attempt = || -> rquickjs::Result<Value<'js>> {
-        host.get::<_, Function<'js>>("begin")?.call::<_, ()>((task.iteration as f64,))?;
+        host.begin.call::<_, ()>((task.iteration as f64, context.has_scenario_env()))?;
         let function: Function<'js> = namespace.get(task.function.as_str())?;
         let Some(json) = &task.argument else { return function.call(()) };
         // a user receives the same object in each iteration, as in k6
@@ -367,8 +386,7 @@ fn run<'js>(
         let value = match known {
             Some((_, value)) => value.clone(),
             None => {
-                let parse: Function<'js> = host.get("parse")?;
-                let value: Value<'js> = parse.call((&**json,))?;
+                let value: Value<'js> = host.function("parse")?.call((&**json,))?;
                 *kept = Some((json.clone(), value.clone()));
                 value
             }
@@ -389,20 +407,20 @@ fn run<'js>(
     if !task.wants_result {
         return Ok(None);
     }
-    let stringify = host.get::<_, Function<'js>>("stringify");
+    let stringify = host.function("stringify");
     let json = stringify.and_then(|function| function.call::<_, Option<String>>((value,)));
     json.catch(ctx).map_err(|error| failure(host, context, error))
 }
 
 /// Runs jobs and timers until none are left.
-fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Result<(), VuFailure> {
+fn idle<'js>(ctx: &Ctx<'js>, host: &Host<'js>, context: &Rc<Context>) -> Result<(), VuFailure> {
     loop {
         while ctx.execute_pending_job() {}
         if let Some(failure) = context.take_stop().or_else(|| context.overrun()) {
             return Err(failure);
         }
-        let turn = host.get::<_, Function<'js>>("turn").and_then(|turn| turn.call(()));
-        let more: bool = turn.catch(ctx).map_err(|error| failure(host, context, error))?;
+        let more: bool =
+            host.turn.call(()).catch(ctx).map_err(|error| failure(host, context, error))?;
         if !more {
             return Ok(());
         }
@@ -412,7 +430,7 @@ fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Resul
 /// Waits until the promise is settled, and all jobs and timers are done.
 fn settle<'js>(
     ctx: &Ctx<'js>,
-    host: &Object<'js>,
+    host: &Host<'js>,
     context: &Rc<Context>,
     promise: &Promise<'js>,
 ) -> Result<Value<'js>, VuFailure> {
@@ -424,7 +442,7 @@ fn settle<'js>(
 }
 
 /// Returns the text of an exception, or the reason why the host stopped the script.
-fn failure<'js>(host: &Object<'js>, context: &Context, error: CaughtError<'js>) -> VuFailure {
+fn failure<'js>(host: &Host<'js>, context: &Context, error: CaughtError<'js>) -> VuFailure {
     let text = match error {
         CaughtError::Exception(exception) => {
             let stack = exception.stack().unwrap_or_default();
@@ -435,7 +453,7 @@ fn failure<'js>(host: &Object<'js>, context: &Context, error: CaughtError<'js>) 
             format!("{head}\n{}", stack.trim_end())
         }
         CaughtError::Value(value) => {
-            let describe = host.get::<_, Function<'js>>("describe");
+            let describe = host.function("describe");
             let text = describe.and_then(|describe| describe.call::<_, String>((value,)));
             text.unwrap_or_else(|_| "an exception".to_owned())
         }

@@ -86,44 +86,56 @@ function gjson(root, path) {
   return k6.api.gjson(root, path);
 }
 
+// Fields that few scripts read of a response that had no certificate status.
+const NO_OCSP = { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: '', status: '' };
+// The values are passed by `Finished::object`; `exchange`: the native object for the other values.
 class Response {
-  constructor(raw, request) {
-    this.remote_ip = raw.remote_ip;
-    this.remote_port = raw.remote_port;
-    this.url = raw.url;
-    this.status = raw.status;
-    this.status_text = raw.status_text;
-    this.proto = raw.proto;
-    this.body = raw.body;
-    this.timings = raw.timings;
-    this.tls_version = raw.tls_version;
-    this.tls_cipher_suite = raw.tls_cipher_suite;
-    this.ocsp = { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: '', status: '' };
-    this.error = raw.error;
-    this.error_code = raw.error_code;
-    const hidden = (name, value) => Object.defineProperty(this, name, { value, enumerable: false, writable: true });
-    hidden('_raw', raw);
-    hidden('_request', request);
+  #exchange;
+  constructor(
+    remoteIp, remotePort, url, status, statusText, proto, body,
+    blocked, connecting, handshaking, sending, waiting, receiving, error, code, exchange,
+  ) {
+    this.#exchange = exchange;
+    this.remote_ip = remoteIp;
+    this.remote_port = remotePort;
+    this.url = url;
+    this.status = status;
+    this.status_text = statusText;
+    this.proto = proto;
+    this.body = body;
+    this.timings = {
+      duration: sending + waiting + receiving, blocked, looking_up: 0, connecting,
+      tls_handshaking: handshaking, sending, waiting, receiving,
+    };
+    this.tls_version = '';
+    this.tls_cipher_suite = '';
+    this.ocsp = NO_OCSP;
+    this.error = error;
+    this.error_code = code;
   }
+  // Method of the last request.
+  static methodOf(response) { return n.methodOf(response.#exchange); }
   get headers() {
     const made = {};
-    const list = this._raw.headers;
+    const list = this.#exchange === undefined ? [] : n.headersOf(this.#exchange);
     for (let i = 0; i < list.length; i += 2) made[list[i]] = Object.hasOwn(made, list[i]) ? made[list[i]] + ', ' + list[i + 1] : list[i + 1];
     Object.defineProperty(this, 'headers', { value: made, enumerable: true, writable: true });
     return made;
   }
   get cookies() {
     const made = {};
-    for (const one of JSON.parse(this._raw.cookies)) append(made, one.name, one);
+    const list = this.#exchange === undefined ? [] : JSON.parse(n.cookiesOf(this.#exchange));
+    for (const one of list) append(made, one.name, one);
     Object.defineProperty(this, 'cookies', { value: made, enumerable: true, writable: true });
     return made;
   }
   get request() {
-    const sent = this._raw.sent;
+    const has = this.#exchange !== undefined;
+    const sent = has ? n.sentOf(this.#exchange) : [];
     const headers = {};
     for (let i = 0; i < sent.length; i += 2) append(headers, sent[i], sent[i + 1]);
-    const [method, url] = this._raw.first || [this._raw.method, this._raw.url];
-    const made = { method, url, headers, body: typeof this._request.body === 'string' ? this._request.body : '', cookies: {} };
+    const [method, url, body] = has ? n.requestOf(this.#exchange) : ['', '', ''];
+    const made = { method, url, headers, body, cookies: {} };
     Object.defineProperty(this, 'request', { value: made, enumerable: true, writable: true });
     return made;
   }
@@ -162,13 +174,13 @@ class Response {
     return made;
   }
 }
-function prepare(method, target, body, params) {
-  let name = null;
-  let address;
-  if (target instanceof HTTPURL) { address = target.url; name = target.name; }
-  else address = String(target);
+// Parameters that few requests have, in the order of `HttpCall::with_params`; null if there are
+// none. `type`: the type of the content if it is not the script's.
+function moreOf(params, type) {
+  let plain = type === null && callback === DEFAULT_EXPECTED;
+  if (params !== null) for (const key in params) if (key !== 'tags' && key !== 'throw') plain = false;
+  if (plain) return null;
   params = params || {};
-  const [content, type] = bodyOf(body);
   const headers = [];
   let typed = false;
   if (params.headers) {
@@ -187,28 +199,42 @@ function prepare(method, target, body, params) {
       else cookies.push(key, String(value), '');
     }
   }
-  const tags = flat(params.tags);
-  const all = tags || [];
-  if (name !== null && !all.some((one, i) => i % 2 === 0 && one === 'name')) all.push('name', name);
-  return {
-    method, url: address, body: content, headers, cookies, tags: all,
-    timeout: millis(params.timeout),
-    redirects: params.redirects === undefined || params.redirects === null ? -1 : Number(params.redirects),
-    responseType: params.responseType === undefined ? '' : String(params.responseType),
-    expected: params.responseCallback === undefined ? callback : callbackOf(params.responseCallback),
-    auth: params.auth === undefined ? '' : String(params.auth),
-    compression: params.compression === undefined ? '' : String(params.compression),
-    throws: params.throw === undefined ? n.throws() : !!params.throw,
-    jar: params.jar instanceof CookieJar ? params.jar.id : -1,
-  };
+  return [
+    headers, cookies, millis(params.timeout),
+    params.redirects === undefined || params.redirects === null ? -1 : Number(params.redirects),
+    params.responseType === undefined ? '' : String(params.responseType),
+    params.responseCallback === undefined ? callback : callbackOf(params.responseCallback),
+    params.auth === undefined ? '' : String(params.auth),
+    params.compression === undefined ? '' : String(params.compression),
+    params.jar instanceof CookieJar ? params.jar.id : -1,
+  ];
 }
-const perform = (ready) => responseOf(n.http(ready), ready);
-function responseOf(raw, ready) {
-  if (raw.error !== '' && raw.status === 0) {
-    if (ready.throws) throw new Error(raw.error);
-    if (n.simultaneous()) n.warn('Request Failed', `${raw.method[0]}${raw.method.slice(1).toLowerCase()} ${JSON.stringify(raw.url)}: ${raw.error}`);
+function prepare(method, target, body, params) {
+  let name = null;
+  let address;
+  if (target instanceof HTTPURL) { address = target.url; name = target.name; }
+  else address = String(target);
+  params = params || null;
+  const [content, type] = bodyOf(body);
+  const more = moreOf(params, type);
+  let tags = params === null ? null : flat(params.tags);
+  if (name !== null) {
+    tags = tags || [];
+    if (!tags.some((one, i) => i % 2 === 0 && one === 'name')) tags.push('name', name);
   }
-  return new Response(raw, ready);
+  return { method, url: address, body: content, tags, more, throws: params === null ? undefined : params.throw };
+}
+const perform = (ready) => checked(n.http(Response, ready.method, ready.url, ready.body, ready.tags, ready.more), ready.throws);
+const throwing = (throws) => (throws === undefined ? n.throws() : !!throws);
+function checked(res, throws) {
+  if (res.status === 0 && res.error !== '') {
+    if (throwing(throws)) throw new Error(res.error);
+    if (n.simultaneous()) {
+      const method = Response.methodOf(res);
+      n.warn('Request Failed', `${method[0]}${method.slice(1).toLowerCase()} ${JSON.stringify(res.url)}: ${res.error}`);
+    }
+  }
+  return res;
 }
 // Like k6, a request with invalid parameters fails without ending the iteration, unless `throw` is set.
 function prepared(method, target, body, params) {
@@ -218,19 +244,26 @@ function prepared(method, target, body, params) {
   } catch (error) {
     if (n.throws() || !n.simultaneous()) throw error;
     n.warn('Request Failed', error.message);
-    const timings = { duration: 0, blocked: 0, looking_up: 0, connecting: 0, tls_handshaking: 0, sending: 0, waiting: 0, receiving: 0 };
-    return new Response({ remote_ip: '', remote_port: 0, url: '', status: 0, status_text: '', proto: '', body: null, timings, tls_version: '', tls_cipher_suite: '', error: error.message, error_code: 0, headers: [], cookies: '[]', sent: [], method: '' }, {});
+    return new Response('', 0, '', 0, '', '', null, 0, 0, 0, 0, 0, 0, error.message, 0, undefined);
   }
 }
 function request(method, target, body, params) {
   const ready = prepared(method, target, body, params);
   return ready instanceof Response ? ready : perform(ready);
 }
+// The same for a method in capital letters; most requests have neither a body nor parameters.
+function send(method, target, body, params) {
+  const isPlain = typeof target === 'string' && callback === DEFAULT_EXPECTED
+    && (params === undefined || params === null) && (body === undefined || body === null || typeof body === 'string');
+  if (!isPlain) return request(method, target, body, params);
+  inside('http requests');
+  return checked(n.http(Response, method, target, body, null, null), undefined);
+}
 async function asyncRequest(method, target, body, params) {
   const ready = prepared(method, target, body, params);
   if (ready instanceof Response) return ready;
   if (!n.simultaneous()) return perform(ready);
-  return responseOf(await k6.ended(n.httpBegin(ready)), ready);
+  return checked(await k6.ended(n.httpBegin(ready)), ready.throws);
 }
 class CookieJar {
   constructor(id) { Object.defineProperty(this, 'id', { value: id === undefined ? n.jarNew() : id }); }
@@ -250,10 +283,10 @@ function batch(requests) {
   return more().batch(requests);
 }
 
-const bodied = (method) => (target, body, params) => request(method, target, body, params);
+const bodied = (method) => (target, body, params) => send(method, target, body, params);
 const http = {
-  get: (target, params) => request('GET', target, null, params),
-  head: (target, params) => request('HEAD', target, null, params),
+  get: (target, params) => send('GET', target, null, params),
+  head: (target, params) => send('HEAD', target, null, params),
   post: bodied('POST'), put: bodied('PUT'), patch: bodied('PATCH'), del: bodied('DELETE'), options: bodied('OPTIONS'),
   request, asyncRequest, batch, url,
   file: (data, filename, type) => new FileData(data, filename, type),
@@ -268,5 +301,5 @@ const http = {
   OCSP_REASON_PRIVILEGE_WITHDRAWN: 'privilege_withdrawn', OCSP_REASON_REMOVE_FROM_CRL: 'remove_from_crl', OCSP_REASON_SUPERSEDED: 'superseded', OCSP_REASON_UNSPECIFIED: 'unspecified',
 };
 k6.byName('k6/http', http);
-Object.assign(k6.api, { prepare, request, form, FileData, HTTPURL, Response, responseOf, more });
+Object.assign(k6.api, { prepare, request, form, FileData, HTTPURL, Response, checked, more });
 })

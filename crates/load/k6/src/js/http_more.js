@@ -1,7 +1,7 @@
 // Parts of k6/http that few scripts use: multipart bodies, forms, links, batches.
 (function (k6) {
 'use strict';
-const { n, buffer, prepare, request, form, FileData, HTTPURL, Response, responseOf } = k6.api;
+const { n, buffer, prepare, request, form, FileData, HTTPURL, Response, checked } = k6.api;
 
 function multipart(object) {
   const boundary = n.hex(n.randomBytes(30));
@@ -64,11 +64,10 @@ function batch(requests) {
   const many = Array.isArray(requests);
   const keys = Object.keys(requests);
   const ready = keys.map((key) => one(requests[key], key));
-  const answers = n.batch(ready);
+  const answers = n.batch(Response, ready);
   const out = many ? [] : {};
   keys.forEach((key, i) => {
-    if (answers[i].status === 0 && answers[i].error !== '' && ready[i].throws) throw new Error(answers[i].error);
-    out[key] = responseOf(answers[i], ready[i]);
+    out[key] = checked(answers[i], ready[i].throws);
   });
   return out;
 }

@@ -5,7 +5,8 @@
 const modules = Object.create(null);
 const env = n.env();
 globalThis.__ENV = env;
-globalThis.__VU = n.vu();
+const id = n.vu();
+globalThis.__VU = id;
 globalThis.__ITER = 0;
 globalThis.global = globalThis;
 globalThis.open = (path, mode) => n.open(String(path), mode === 'b');
@@ -55,20 +56,25 @@ function buffer(value) {
 
 // ---------------------------------------------------------------- k6
 let groupPath = '';
+let running = false;
 function inside(what) {
-  if (n.initializing()) throw new Error(`using ${what} in the init context is not supported`);
+  if (!running) throw new Error(`using ${what} in the init context is not supported`);
 }
+const { keys, getPrototypeOf } = Object;
+const ASYNC = getPrototypeOf(async () => {});
 function check(value, sets, tags) {
   inside('check()');
   const given = flat(tags);
   let all = true;
   let raised = null;
   if (sets === undefined || sets === null) return true;
-  for (const name of Object.keys(sets)) {
+  const names = keys(sets);
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i];
     if (name.includes('::')) throw new Error("group and check names may not contain '::'");
     let met = sets[name];
     if (typeof met === 'function') {
-      if (Object.prototype.toString.call(met) === '[object AsyncFunction]') {
+      if (getPrototypeOf(met) === ASYNC) {
         throw new TypeError(`passing async functions as predicates to check() is not supported (${name})`);
       }
       try { met = met(value); } catch (error) { met = false; raised = { error }; }
@@ -83,7 +89,7 @@ function check(value, sets, tags) {
 function group(name, fn) {
   inside('group()');
   if (typeof fn !== 'function') throw new TypeError('group() requires a callback as a second argument');
-  if (Object.prototype.toString.call(fn) === '[object AsyncFunction]') {
+  if (getPrototypeOf(fn) === ASYNC) {
     throw new TypeError('group() does not support async functions as arguments');
   }
   name = String(name);
@@ -193,14 +199,17 @@ const host = {
     return made.default ? made : Object.assign({ default: made }, made);
   },
   names(name) { return Object.keys(modules[name] || {}).filter((key) => key !== 'default'); },
-  // What an iteration begins with; returns what runs it.
-  begin(iteration) {
-    globalThis.__VU = n.vu();
+  // What a task begins with; `hasEnv`: the scenario has environment variables.
+  begin(iteration, hasEnv) {
+    running = true;
+    globalThis.__VU = id;
     globalThis.__ITER = iteration;
-    const own = n.scenarioEnv();
-    for (let i = 0; i < own.length; i += 2) env[own[i]] = own[i + 1];
-    timers = [];
-    calls.clear();
+    if (hasEnv) {
+      const own = n.scenarioEnv();
+      for (let i = 0; i < own.length; i += 2) env[own[i]] = own[i + 1];
+    }
+    if (timers.length > 0) timers = [];
+    if (calls.size > 0) calls.clear();
     groupPath = '';
   },
   // Calls `handler` with the result of a call that has begun, when it has ended, and with each part
@@ -209,12 +218,12 @@ const host = {
   ended: (key) => new Promise((resolve) => calls.set(key, resolve)),
   // Waits for one event, of a timer or a call, and handles it. False: there is none to wait for.
   turn() {
+    if (timers.length === 0 && calls.size === 0) return false;
     const wait = host.nextTimer();
-    if (wait < 0 && calls.size === 0) return false;
     if (wait === 0) host.fireTimer();
     else if (calls.size === 0) { n.sleep(wait / 1e3); host.fireTimer(); }
     else {
-      const ended = n.nextEnded(wait);
+      const ended = n.nextEnded(api.Response, wait);
       if (ended) { const handler = calls.get(ended[0]); if (!ended[2]) calls.delete(ended[0]); if (handler) handler(ended[1]); }
     }
     return true;

@@ -5,6 +5,7 @@
 mod libraries;
 mod options;
 mod reporting;
+mod requests;
 mod streams;
 #[path = "../support/mod.rs"]
 mod support;

@@ -212,11 +212,17 @@ impl World {
                     return;
                 }
                 Step::Call(call) => match call.template.socket.clone() {
-                    Some(socket) => self.call_socket(user, now, &socket, &call.template),
+                    Some(socket) => {
+                        self.call_socket(user, now, &socket, &call.template);
+                        guide.take_back(call.template);
+                    }
                     None if call.template.http2.as_ref().is_some_and(|http2| http2.is_open()) => {
                         self.streams.insert((user, call.template.lane), *call.template);
                     }
-                    None => self.call(user, now, &call.template, server),
+                    None => {
+                        self.call(user, now, &call.template, server);
+                        guide.take_back(call.template);
+                    }
                 },
                 Step::Extend { lane, bytes, ends } => {
                     self.extend(user, now, lane, (&bytes, ends), server);
