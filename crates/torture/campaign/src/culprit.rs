@@ -94,6 +94,9 @@ fn unfinished(end: SearchEnd, tail: usize) -> String {
     }
 }
 
+/// Restricts a crash that is known from one observation.
+const UNCONFIRMED: &str = "; seen once: the server was not restarted, so the cause is unconfirmed";
+
 /// Names the last conversation as suspect, because the server has exited for good or no longer
 /// responds.
 pub(crate) fn suspect(
@@ -126,7 +129,8 @@ pub(crate) fn suspect(
     let known = |one: &ExchangeResult| {
         one.name == last.name && one.judgement.outcome == TestOutcome::Crashed
     };
-    if result.exchanges.iter().any(known) {
+    if let Some(recorded) = result.exchanges.iter_mut().find(|one| known(one)) {
+        recorded.judgement.why.push_str(UNCONFIRMED);
         return;
     }
     let (outcome, why) = match affected {
