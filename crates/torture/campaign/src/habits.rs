@@ -1,6 +1,6 @@
 //! Behavior of the server for plain requests and harmless oddities, before the first case.
 
-use crate::{Runner, TestTarget};
+use crate::TestTarget;
 use dialogue::calls;
 use dialogue::http2::write::{self, PseudoFields};
 use dialogue::http2::{FOLLOW_UP, Protocol};
@@ -128,14 +128,4 @@ pub(super) fn validators(plain: &Talk) -> (String, String) {
     let field = |name| response.field(name).next().filter(sound).unwrap_or_default();
     let etag = field("etag");
     (etag.strip_prefix("W/").unwrap_or(etag).to_owned(), field("last-modified").to_owned())
-}
-
-/// Measures the time of a plain request after silence: gives more time to a machine that became
-/// slower, but not to a server that hangs.
-pub(crate) fn measure_plain_time(runner: &mut Runner<'_>) {
-    let asked = runner.ask(&plain_request(runner.target, ""));
-    let first = asked.replies.responses.first();
-    if first.is_some_and(|response| runner.profile.plain().is(response)) {
-        runner.profile.record_plain_time(asked.over);
-    }
 }

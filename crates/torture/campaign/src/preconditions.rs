@@ -10,6 +10,16 @@ use torture::judge::Plain;
 /// Start of an alert of TLS 1.0 to 1.3 (RFC 8446 section 5.1).
 const TLS_ALERT: &[u8] = &[0x15, 0x03];
 
+/// Measures the time of a plain request after silence: gives more time to a machine that became
+/// slower, but not to a server that hangs.
+pub(crate) fn measure_plain_time(runner: &mut Runner<'_>) {
+    let asked = runner.ask(&habits::plain_request(runner.target, ""));
+    let first = asked.replies.responses.first();
+    if first.is_some_and(|response| runner.profile.plain().is(response)) {
+        runner.profile.record_plain_time(asked.over);
+    }
+}
+
 /// Checks that the probed page has a stable response.
 pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
     let mut plain: Option<Plain> = None;

@@ -5,7 +5,7 @@
 use crate::attempts::{Reproduced, Tries};
 use crate::life::AffectedPart;
 use crate::trail::Suspect;
-use crate::{Runner, TRIES, gate, habits, inherited_state, memory, scripts};
+use crate::{Runner, TRIES, gate, inherited_state, memory, preconditions, scripts};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use std::collections::VecDeque;
 use torture::case::{Case, Exchange, ScriptStep};
@@ -179,7 +179,7 @@ fn next_try(
         return (script, talk);
     }
     if runner.settings.silence_max.is_some() {
-        habits::measure_plain_time(runner);
+        preconditions::measure_plain_time(runner);
     }
     let full = longest_silence(runner, exchange);
     inherited_state::isolate_attempt(runner);

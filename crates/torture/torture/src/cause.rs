@@ -228,7 +228,7 @@ fn faults(
         matches!(judgement.kind, Some(FailureKind::ContentParsed | FailureKind::NextRefused));
     if spoils_next && has_trailers {
         on = BTreeSet::from([Trigger::Trailers]);
-    } else if spoils_next && severity::is_http1(&case.case) {
+    } else if judgement.kind == Some(FailureKind::ContentParsed) && severity::is_http1(&case.case) {
         on.extend(unread_chunks(&sent, &reading));
     }
     let repeats = is_error || judgement.kind == Some(FailureKind::Foreign);
@@ -704,6 +704,14 @@ mod tests {
         assert_eq!(merged(all), "B-01=B-14 B-02=B-14 B-03=B-14 B-07=B-14 B-09 B-14");
         // a server that reads it in its usual form
         assert_eq!(merged(unusual()), "B-01 B-02 B-03 B-07 B-09");
+        // a server that does not consume the whole head refuses the next request
+        let refused =
+            |id: &str, sent: &str| row(id, Some(FailureKind::NextRefused), "x", sent.as_bytes());
+        let codings = "Transfer-Encoding: chunked\r\n , identity";
+        let folded = format!("POST / HTTP/1.1\r\nHost: h\r\n{codings}\r\n\r\n0\r\n\r\n");
+        let fold = "GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n";
+        let both = vec![refused("B-01", &folded), refused("S-08", fold)];
+        assert_eq!(merged(both), "B-01 S-08=B-01");
     }
 
     #[test]

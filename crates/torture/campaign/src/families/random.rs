@@ -3,7 +3,7 @@
 use crate::attempts::{Reproduced, Tries};
 use crate::findings::Finding;
 use crate::trail::Suspect;
-use crate::{GRACE, PLAIN_DEADLINE, Runner, TRIES, gate, habits};
+use crate::{GRACE, PLAIN_DEADLINE, Runner, TRIES, gate, habits, preconditions};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use torture::case::{Case, Fuzz};
 use torture::fuzz;
@@ -221,7 +221,7 @@ fn again(
 ) {
     let mut tries: Tries<()> = Tries::after_failure();
     if silent && !runner.is_stopped() {
-        habits::measure_plain_time(runner);
+        preconditions::measure_plain_time(runner);
         // wait for silence concurrently
         let scripts: Vec<TalkScript> = (1..TRIES).map(|_| script(runner, shot)).collect();
         for (script, talk) in scripts.clone().into_iter().zip(runner.play_all(scripts)) {
