@@ -66,14 +66,21 @@ pub(crate) fn suited(plan: &Plan, workers: u32, first: &FirstCall) -> Option<Soc
 
 /// Returns whether io_uring needs less CPU than epoll. This holds if each turn has several reads
 /// and writes: in a closed loop without pauses, with many connections per worker and short
-/// responses.
+/// responses. Over TLS it holds for kept connections with one call at a time.
 fn ring_is_cheaper(plan: &Plan, workers: u32, first: &FirstCall) -> bool {
     let Load::Closed { users, think: Think::None, session: None } = &plan.load else {
         return false;
     };
-    let is_plain = matches!(plan.request.version, HttpVersion::Http10 | HttpVersion::Http11)
-        && matches!(&plan.targets[..], [target] if target.url.scheme() == "http");
-    is_plain
+    let [target] = &plan.targets[..] else { return false };
+    let is_http1 = matches!(plan.request.version, HttpVersion::Http10 | HttpVersion::Http11);
+    let has_http2 = plan.request.version == HttpVersion::Http2 && !plan.is_grpc();
+    let is_one_by_one = plan.connection.pipeline == 1 && plan.connection.calls.is_none();
+    let suits = match target.url.scheme() {
+        "http" => is_http1,
+        "https" => (is_http1 || has_http2) && is_one_by_one,
+        _ => false,
+    };
+    suits
         && plan.journeys.is_none()
         && plan.scenarios.is_empty()
         && plan.stages.is_none()
@@ -146,6 +153,10 @@ mod tests {
         assert_eq!(describe(HttpVersion::Http3, None).as_deref(), Ok("HTTP/3 uses UDP"));
     }
 
+    fn url(text: &str) -> url::Url {
+        text.parse().expect("a URL")
+    }
+
     fn closed(users: u32) -> Load {
         Load::Closed { users, think: Think::None, session: None }
     }
@@ -164,11 +175,26 @@ mod tests {
         assert!(cheaper(4, 8 << 10, |_| {}));
         assert!(!cheaper(5, 13, |_| {}), "12 connections for each worker");
         assert!(!cheaper(1, (8 << 10) + 1, |_| {}), "long responses");
-        let others: [fn(&mut Plan); 5] = [
+        let secure: fn(&mut Plan) = |plan| plan.targets[0].url = url("https://127.0.0.1:1/");
+        assert!(cheaper(1, 13, secure));
+        assert!(cheaper(1, 13, |plan| {
+            plan.targets[0].url = url("https://127.0.0.1:1/");
+            plan.request.version = HttpVersion::Http2;
+        }));
+        let others: [fn(&mut Plan); 7] = [
             |plan| plan.load = closed(5_000),
             |plan| plan.load = closed(1),
             |plan| plan.request.version = HttpVersion::Http2,
-            |plan| plan.targets[0].url = "https://127.0.0.1:1/".parse().expect("a URL"),
+            |plan| {
+                plan.targets[0].url = url("https://127.0.0.1:1/");
+                plan.request.version = HttpVersion::Http2;
+                plan.connection.pipeline = 2;
+            },
+            |plan| {
+                plan.targets[0].url = url("https://127.0.0.1:1/");
+                plan.connection.calls = Some(1);
+            },
+            |plan| plan.targets[0].url = url("ws://127.0.0.1:1/"),
             |plan| *plan.targets = vec![plan.targets[0].clone(), plan.targets[0].clone()],
         ];
         assert!(others.iter().all(|change| !cheaper(1, 13, *change)));
