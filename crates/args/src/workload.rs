@@ -97,7 +97,7 @@ fn site(text: &str) -> Result<Url, String> {
 /// Parses the server of an import. Returns an error with a hint for a second recording.
 fn import_site(text: &str) -> Result<Url, String> {
     match text.to_ascii_lowercase().ends_with(".har") {
-        true => Err("a second recording of the same visit is given with --second".to_owned()),
+        true => Err("pass a second recording of the same visit with --second".to_owned()),
         false => site(text),
     }
 }

@@ -130,6 +130,7 @@ pub struct ScriptGuide {
     store: Arc<Mutex<Store>>,
     members: BTreeMap<u64, Member>,
     /// Requests that have ended; their memory is used again.
+    #[expect(clippy::vec_box, reason = "the boxes pass to the engine and back")]
     spares: Vec<Box<Template>>,
 }
 

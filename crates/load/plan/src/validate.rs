@@ -246,7 +246,7 @@ fn check_grpc_connections(plan: &Plan, problems: &mut Problems) {
         ("--response-messages", limits.count.is_some()),
         ("--response-message-max", limits.length.is_some()),
     ] {
-        let text = format!("{option} ends streams of HTTP/2 and HTTP/3; give --http 2, or drop it");
+        let text = format!("{option} needs HTTP/2 or HTTP/3; give --http 2, or drop it");
         let streams = matches!(plan.request.version, HttpVersion::Http2 | HttpVersion::Http3);
         problems.add_if(plan.has_grpc() && given && !streams, option, &text);
     }
@@ -307,19 +307,22 @@ fn check_ended_streams(plan: &Plan, problems: &mut Problems) {
     for (wrong, text) in [
         (
             plan.has_grpc() && !plan.is_grpc(),
-            "--response-messages is for a grpc:// URL alone, and not for steps or messages with \
+            "--response-messages works only with a grpc:// URL, not with steps or messages with \
              inserted values; drop it",
         ),
         (
             examined,
-            "--response-messages leaves responses without their end; drop --expect-body, \
-             --expect-length and --verify",
+            "--response-messages ends calls before their responses are complete; drop it, or drop \
+             --expect-body, --expect-length and --verify",
         ),
-        (plan.script.is_some(), "--response-messages leaves a script without responses; drop one"),
+        (
+            plan.script.is_some(),
+            "--response-messages ends calls before a script gets their responses; drop one of both",
+        ),
         (
             plan.measure.slo.iter().any(|it| it.metric == stats::Metric::StatusOk),
-            "the objective status-ok counts the status OK, and --response-messages ends calls with \
-             CANCELLED; write failures<…, or drop one",
+            "--response-messages ends calls with the status CANCELLED, which the objective status-ok \
+             counts as a failure; use the objective failures<…, or drop --response-messages",
         ),
     ] {
         problems.add_if(wrong, "--response-messages", text);
@@ -341,13 +344,13 @@ fn check_grpc_steps(plan: &Plan, problems: &mut Problems) {
                 || plan.grpc.message_rate.is_some()
                 || plan.grpc.correlate.is_some(),
             "--message-rate",
-            "--messages and --message-rate send the same messages in each call, and not those of \
-             steps or with inserted values; drop them",
+            "--messages, --message-rate and --correlate work only with a grpc:// URL, not with steps \
+             or messages with inserted values; drop them",
         ),
         (
             plan.grpc.message.is_some(),
             "--message",
-            "--message is for a grpc:// URL alone; a step has message = {…}",
+            "--message works only with a grpc:// URL; a step has message = {…}",
         ),
         (
             plan.request.compressed,

@@ -177,7 +177,7 @@ impl Caller {
         let Endpoint { peers, tls_name, tunnel, .. } = way;
         if message.is_http3() {
             if !secure {
-                let why = format!("HTTP/3 requires TLS, and this is {url}");
+                let why = format!("HTTP/3 requires TLS, but the URL is {url}");
                 return Err(failed(FailureClass::Tls, why));
             }
             let name = tls_name.unwrap_or_else(|| host_of(&url));

@@ -156,8 +156,7 @@ const STREAM_BYTES_MAX: usize = 64 << 20;
 fn check_stream(plan: &Plan, method: &GrpcMethod) -> Result<(), Failure> {
     if plan.grpc.response_messages.is_some() && !method.is_server_streaming() {
         return Err(Failure::usage(format!(
-            "--response-messages ends streams of the server, and the response of {} is one \
-             message; drop it",
+            "--response-messages needs a server-streaming method, but {} returns one message; drop it",
             method.path()
         )));
     }
@@ -167,7 +166,7 @@ fn check_stream(plan: &Plan, method: &GrpcMethod) -> Result<(), Failure> {
     ];
     match given.iter().find(|(_, given)| *given && !method.is_client_streaming()) {
         Some((option, _)) => Err(Failure::usage(format!(
-            "{option} is for streams of the client, and {} takes one message; drop it",
+            "{option} needs a client-streaming method, but {} takes one message; drop it",
             method.path()
         ))),
         None => Ok(()),

@@ -314,7 +314,7 @@ fn steps_on_websockets_over_http3() {
         "version = 1\n[check]\nbase = 'http://127.0.0.1:1'\n[[step]]\nname = 'a'\nconnect = '/ws'";
     let folder = tempfile::tempdir().unwrap();
     let refused = check(folder.path(), plan, &["--http", "3"]).expect(&[2]);
-    let why = "HTTP/3 requires TLS, and this is ws://127.0.0.1:1/ws: write wss://";
+    let why = "HTTP/3 requires TLS, but the URL is ws://127.0.0.1:1/ws; write wss://";
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
 }
 

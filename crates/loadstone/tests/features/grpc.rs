@@ -77,9 +77,9 @@ fn the_client_ends_streams_after_their_messages() {
     }
     let say = method(&site, "/loadstone.v1.Echo/Say");
     for (args, part) in [
-        (vec!["--message", "{}", &*say], "the response of /loadstone.v1.Echo/Say is one message"),
+        (vec!["--message", "{}", &*say], "/loadstone.v1.Echo/Say returns one message"),
         (vec!["--grpc-protocol", "connect", "--message", "{}", &*url], "give --http 2"),
-        (vec!["--message", "{\"count\": {{user.number}}}", &*url], "for a grpc:// URL alone"),
+        (vec!["--message", "{\"count\": {{user.number}}}", &*url], "works only with a grpc:// URL"),
     ] {
         let args = [vec!["run", "-n", "1", "--response-messages", "2"], args].concat();
         let errors = run(&args).expect(&[2]).stderr;

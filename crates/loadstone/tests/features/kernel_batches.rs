@@ -68,6 +68,21 @@ fn a_closed_loop_with_many_connections_uses_io_uring_by_default() {
     }
 }
 
+#[test]
+fn kept_tls_connections_use_io_uring_by_default() {
+    let site = Site::start(&[]);
+    let [(_, ring), (_, epoll)] = ways(&site);
+    let server = TlsServer::start(&TlsOptions::default());
+    let url = server.url("/");
+    for (more, io) in [(&[][..], ring), (&["--calls", "1"], epoll), (&["--pipeline", "2"], epoll)] {
+        let words =
+            ["-c", "16", "--threads", "1", "-n", "160", "--insecure", "--http", "1.1", &url];
+        let report = measured(&[&words[..], more].concat(), &[0, 4]);
+        assert_eq!(outcomes(&report), [160, 160, 0, 0, 0, 0], "{more:?}");
+        assert_eq!(text(&report, "/client/io").split(',').next(), Some(io), "{more:?}");
+    }
+}
+
 /// Responses longer than a buffer, and longer than everything that the worker reads at once, mixed
 /// with short ones.
 #[test]

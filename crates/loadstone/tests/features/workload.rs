@@ -361,7 +361,7 @@ fn an_invalid_recording_is_refused() {
     let ran = run(&["workload", "import", text(&file), "http://h/"]).expect(&[2]);
     assert!(ran.stderr.contains("its format is not recognized"), "{ran:#?}");
     let ran = run(&["workload", "import", "one.har", "two.har"]).expect(&[2]);
-    assert!(ran.stderr.contains("a second recording of the same visit is given with --second"));
+    assert!(ran.stderr.contains("pass a second recording of the same visit with --second"));
     let ran = run(&["run", "--curl", "curl http://h/", "http://h/"]).expect(&[2]);
     assert!(ran.stderr.contains("--curl names the URL itself"), "{ran:#?}");
     let ran = run(&["run", "--curl", "curl http://h/ -x http://p"]).expect(&[2]);

@@ -38,7 +38,7 @@ pub(super) fn prepare(
     let mut made = assemble(&base_of(plan, ask), ask, captured)?;
     if ask.version == HttpVersion::Http3 && !plan::is_secure(&made.url) {
         let secure = if ask.talk.is_empty() { "https" } else { "wss" };
-        return Err(format!("HTTP/3 requires TLS, and this is {}: write {secure}://", made.url));
+        return Err(format!("HTTP/3 requires TLS, but the URL is {}; write {secure}://", made.url));
     }
     let upgrade = (!ask.talk.is_empty()).then(|| talk::upgrade(&mut made, nonces)).transpose()?;
     let jar = ask.jar.as_ref().and_then(|jar| jars.get(jar));

@@ -155,7 +155,7 @@ pub(super) fn read_visit(text: &str) -> Result<RecordedVisit, String> {
     }
     for (host, (line, count)) in others {
         let what = format!("requests to {host} ({count})");
-        visit.left_out.add(line, what, "another server than that of the first page");
+        visit.left_out.add(line, what, "another server than the imported one");
     }
     visit.exchanges.sort_by_key(|exchange| exchange.at);
     Ok(visit)
@@ -233,7 +233,7 @@ fn exchange(entry: &TreeNode, url: Url) -> Result<RecordedExchange, &'static str
         method: request.text_at("method").to_ascii_uppercase(),
         url,
         headers,
-        body: body.map_err(|_| "its body is not text, which a step of a plan cannot have")?,
+        body: body.map_err(|_| "its body is not text; the body of a step must be text")?,
         at: instant(entry.text_at("startedDateTime")),
         took: (took * 1e6) as u64,
         status: status.and_then(|status| u64::try_from(status).ok()).unwrap_or(0),

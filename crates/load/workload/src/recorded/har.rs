@@ -247,7 +247,7 @@ impl HarPostData {
         let media_type = media_type.to_ascii_lowercase();
         match self.text.as_ref().filter(|text| !text.is_empty()) {
             Some(text) if base64 => {
-                STANDARD.decode(text).map(Some).map_err(|_| "a body in base64 that is damaged")
+                STANDARD.decode(text).map(Some).map_err(|_| "a body with invalid base64")
             }
             Some(text) => Ok(Some(text.clone().into_bytes())),
             None if params.is_empty() => Ok(None),
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(body(r#"{"text":"aGk=","encoding":"base64"}"#).unwrap(), b"hi");
         assert_eq!(body(r#"{"mimeType":"x"}"#), None);
         for (data, why) in [
-            (r#"{"text":"%","encoding":"base64"}"#, "a body in base64 that is damaged"),
+            (r#"{"text":"%","encoding":"base64"}"#, "a body with invalid base64"),
             (
                 r#"{"mimeType":"multipart/form-data","params":[{"name":"a"}]}"#,
                 "a form whose bytes are not in the file",

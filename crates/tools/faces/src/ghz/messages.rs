@@ -328,9 +328,9 @@ pub(super) fn content(
 }
 
 /// Note about call data without an action outside of control structures.
-const UNEXECUTED: &str = "the call data contain {{if}}, {{range}} or {{with}}, and no action \
-                          outside of them: like ghz, this sends them unchanged; to have them \
-                          executed, add an action such as {{$x := 1}}";
+const UNEXECUTED: &str = "the call data contain {{if}}, {{range}} or {{with}}, but no action \
+                          outside of them, so they are sent unchanged, as ghz does; to \
+                          execute them, add an action such as {{$x := 1}}";
 
 /// Returns the metadata if it is the same in all calls. Like ghz, this executes a template without
 /// an action outside of control structures once, and sends it unchanged if execution fails.

@@ -45,7 +45,8 @@ impl<'a> Description<'a> {
         }
         for choice in ["oneOf", "anyOf"] {
             let first = schema.get(choice).and_then(|list| Some(list.at(list.value.get(0)?)));
-            if let Some(first) = first.filter(|_| schema.get("properties").is_none()) {
+            let is_object = schema.get("properties").is_some() || schema.get("allOf").is_some();
+            if let Some(first) = first.filter(|_| !is_object) {
                 return self.made(first, depth + 1);
             }
         }
@@ -79,10 +80,13 @@ impl<'a> Description<'a> {
 
     fn object(&self, schema: FileValue<'a>, depth: usize) -> Result<Object, String> {
         let mut fields = Object::new();
-        let parts = schema.get("allOf");
-        for part in parts.and_then(|list| list.value.as_array()).into_iter().flatten() {
-            if let Value::Object(more) = self.made(schema.at(part), depth + 1)? {
-                fields.extend(more);
+        // of the choices, the first
+        for (list, count) in [("allOf", usize::MAX), ("oneOf", 1), ("anyOf", 1)] {
+            let parts = schema.value.get(list).and_then(Value::as_array);
+            for part in parts.into_iter().flatten().take(count) {
+                if let Value::Object(more) = self.made(schema.at(part), depth + 1)? {
+                    fields.extend(more);
+                }
             }
         }
         let required = schema.value.get("required").and_then(Value::as_array);
@@ -90,8 +94,8 @@ impl<'a> Description<'a> {
         let properties = schema.get("properties").and_then(|it| it.value.as_object());
         for (name, property) in properties.into_iter().flatten() {
             let property = self.resolved(schema.at(property))?;
-            let is_ours = property.value.get("readOnly") == Some(&Value::Bool(true));
-            if is_ours || (depth >= OPTIONAL_DEPTH_MAX && !is_required(name)) {
+            let is_read_only = property.value.get("readOnly") == Some(&Value::Bool(true));
+            if is_read_only || (depth >= OPTIONAL_DEPTH_MAX && !is_required(name)) {
                 continue;
             }
             fields.insert(name.clone(), self.made(property, depth + 1)?);
@@ -130,7 +134,8 @@ fn number(schema: &Value) -> Value {
     high -= if is_exclusive("exclusiveMaximum") { gap } else { 0.0 };
     let mut value = 1.0_f64.min(high).max(low);
     if let Some(step) = step {
-        value = (value / step).ceil() * step;
+        let above = (value / step).ceil() * step;
+        value = if above > high { (value / step).floor() * step } else { above };
     }
     let value = if whole { value.ceil() } else { value };
     match whole && value.abs() < 9e15 {
@@ -139,18 +144,18 @@ fn number(schema: &Value) -> Value {
     }
 }
 
-/// Returns a text in the schema's format, or one within its length limits.
+/// Returns a text within the length limits of the schema, in its format if that fits.
 fn text(schema: &Value) -> String {
+    let length = |name: &str| schema.get(name).and_then(Value::as_u64);
+    let min = length("minLength").unwrap_or(0).min(LENGTH_MAX) as usize;
+    let max = length("maxLength").unwrap_or(LENGTH_MAX).min(LENGTH_MAX) as usize;
     let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
-    if let Some((_, text)) = FORMATS.iter().find(|(name, _)| *name == format) {
+    let known = FORMATS.iter().find(|(name, _)| *name == format);
+    if let Some((_, text)) = known.filter(|(_, text)| (min..=max).contains(&text.len())) {
         return (*text).to_owned();
     }
-    let length = |name: &str| schema.get(name).and_then(Value::as_u64);
-    let mut text = "text".to_owned();
-    while (text.len() as u64) < length("minLength").unwrap_or(0).min(LENGTH_MAX) {
-        text.push('t');
-    }
-    text.truncate(length("maxLength").map_or(text.len(), |most| most.min(LENGTH_MAX) as usize));
+    let mut text = format!("{:t<min$}", "text");
+    text.truncate(max);
     text
 }
 
@@ -183,11 +188,18 @@ mod tests {
             (json!({"type": "integer", "exclusiveMinimum": 10, "multipleOf": 5}), json!(15)),
             (json!({"type": "number", "maximum": 0.5}), json!(0.5)),
             (json!({"type": "integer", "maximum": -3}), json!(-3)),
+            (json!({"type": "integer", "maximum": -3, "multipleOf": 5}), json!(-5)),
+            (json!({"type": "number", "maximum": 0.5, "multipleOf": 0.2}), json!(0.4)),
+            (json!({"type": "string", "format": "byte", "maxLength": 2}), json!("te")),
             (
                 json!({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2}),
                 json!(["a", "a"]),
             ),
             (json!({"oneOf": [{"type": "boolean"}, {"type": "string"}]}), json!(true)),
+            (
+                json!({"properties": {"a": {"default": 1}}, "oneOf": [{"properties": {"b": {"default": 2}}}, {"properties": {"c": {}}}]}),
+                json!({"a": 1, "b": 2}),
+            ),
             (json!({"const": 5}), json!(5)),
             (json!({"type": "null"}), json!(null)),
             (
