@@ -5,7 +5,7 @@ use super::options::GivenOptions;
 use grpc::Schema;
 use plan::{FileSource, GrpcVariant, HttpVersion, Plan};
 use std::path::{Path, PathBuf};
-use workload::recorded::Grpcurl;
+use import::recorded::Grpcurl;
 
 impl GivenOptions {
     /// Compiles `--proto`, and checks message and method where their descriptors are known.
@@ -106,7 +106,7 @@ impl GivenOptions {
 /// # Errors
 /// Fails for a command that makes no call, files that cannot be read or compiled.
 pub fn plan_from_grpcurl(text: &str, files: &dyn FileSource) -> Result<Plan, String> {
-    let command = workload::recorded::parse_grpcurl(text).map_err(|error| error.0)?;
+    let command = import::recorded::parse_grpcurl(text).map_err(|error| error.0)?;
     let scheme = if command.plaintext { "http" } else { "https" };
     let place = if command.unix { "localhost" } else { &command.address };
     let url = format!("{scheme}://{place}{}", command.path);

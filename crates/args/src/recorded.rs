@@ -2,18 +2,18 @@
 
 use super::UsageError;
 use plan::{Auth, FileSource, HttpVersion, Plan, TargetPlan, rules};
-use workload::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
+use import::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
 
 /// Returns the plan of `--curl`.
 ///
 /// # Errors
 /// Fails for a command that cannot be converted.
 pub(super) fn plan_from_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
-    if workload::recorded::is_grpcurl(text) {
+    if import::recorded::is_grpcurl(text) {
         return super::grpc::plan_from_grpcurl(text, files)
             .map_err(|why| UsageError::new(format!("--curl: {why}")));
     }
-    let curl = workload::recorded::parse_curl(text, &|path| files.read(path))
+    let curl = import::recorded::parse_curl(text, &|path| files.read(path))
         .map_err(|error| UsageError::new(format!("--curl: {error}")))?;
     let mut plan = Plan::for_targets(Vec::new());
     let requests: Vec<&Recorded> = curl.requests.iter().collect();

@@ -7,7 +7,7 @@ use plan::representative::TOP_PER_FILE;
 use std::path::PathBuf;
 use units::{Nanos, Seed};
 use url::Url;
-use workload::access_log::HashedPaths;
+use import::access_log::HashedPaths;
 use workload::fileset::fit::FitModel;
 use workload::fileset::{Matching, SequenceOptions, Spec};
 

@@ -42,7 +42,7 @@ const PLACES: &[Place] = &[
     up_to("plan", 3, 2),
     only("quic", 3, &["conduit"]),
     only("tunnel", 3, &["conduit", "http2", "protocol", "websocket"]),
-    only("import", 3, &["plan", "workload"]),
+    only("import", 3, &["plan", "protocol", "stats", "workload"]),
     up_to("engine", 3, 3),
     only("record", 3, &["plan", "stats", "torture", "workload"]),
     // faulty: its reader decides whether a conforming server would wait for the rest of a request

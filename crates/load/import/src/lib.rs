@@ -1,12 +1,15 @@
 //! Converts files of other load tools and HTTP clients to plans: Postman, JMeter, Artillery,
 //! Bruno, Insomnia, `.http` files, vegeta, siege and the command lines of small load tools.
+//! [`recorded`] reads HAR files, curl's command lines and OpenAPI; [`access_log`] reads the logs of
+//! servers.
 //!
-//! All formats share one entry point ([`import`]) and one model (`draft`): a reader makes a draft,
+//! All formats of plans share one entry point ([`import`]) and one model (`draft`): a reader makes a draft,
 //! and `write` prints it as a plan with comments. Elements that a reader does not know are listed
 //! with name and line, in the plan and in the result; they never cause a refusal. Layer 3: texts
 //! in, text out; the caller reads files. No part of a file is executed.
 #![forbid(unsafe_code)]
 
+pub mod access_log;
 mod artillery;
 mod bruno;
 mod command_lines;
@@ -22,6 +25,7 @@ mod login;
 mod names;
 mod place;
 mod postman;
+pub mod recorded;
 mod scripts;
 mod targets;
 mod text;

@@ -3,7 +3,6 @@
 //! pure; knows messages, not connections.
 #![forbid(unsafe_code)]
 
-pub mod access_log;
 mod actor;
 pub mod fileset;
 mod guide;
@@ -11,7 +10,6 @@ mod html_tree;
 mod jar;
 mod links;
 mod maker;
-pub mod recorded;
 pub mod schedule;
 mod script;
 mod selector;

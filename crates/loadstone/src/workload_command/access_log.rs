@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use units::{Nanos, Rate, show};
 use url::Url;
-use workload::access_log::{Access, LineError, Log, LogReader};
+use import::access_log::{Access, LineError, Log, LogReader};
 
 /// Maximum length of a line; a longer one is skipped and is not a request.
 pub(super) const LINE_MAX: u64 = 1 << 20;
@@ -215,7 +215,7 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
         }
         By::Visits => {
             let visits = log.visits(args.pause());
-            let first = |visit: &workload::access_log::ClientVisit| {
+            let first = |visit: &import::access_log::ClientVisit| {
                 at(&log.accesses[visit.rows[0] as usize])
             };
             let due = visits.iter().map(first).collect();
@@ -244,7 +244,7 @@ fn join_url(base: &Url, target: &str) -> Url {
 }
 
 /// Returns each request as a group, followed by the log's pause after its response.
-fn groups(log: &Log, visit: &workload::access_log::ClientVisit, speed: f64) -> Visit {
+fn groups(log: &Log, visit: &import::access_log::ClientVisit, speed: f64) -> Visit {
     let at = |row: &u32| log.accesses[*row as usize].at;
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);
     let groups = visit.rows.iter().zip(nexts).map(|(row, next)| VisitGroup {

@@ -11,7 +11,7 @@ use std::io::{BufRead, BufWriter, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use units::{quoted, show};
-use workload::access_log::{Anonymised, Anonymiser, HashedPaths};
+use import::access_log::{Anonymised, Anonymiser, HashedPaths};
 
 /// Minimum size of a key in bytes: a shorter one could be guessed.
 const KEY_MIN: usize = 16;
@@ -144,7 +144,7 @@ fn summary(done: &Anonymised, args: &AnonymiseArgs) -> String {
         let more = done.words.len().saturating_sub(shown.len());
         let more = match more {
             0 => String::new(),
-            _ if done.words.len() == workload::access_log::WORDS_MAX => " and many more".to_owned(),
+            _ if done.words.len() == import::access_log::WORDS_MAX => " and many more".to_owned(),
             more => format!(" and {} more", show::count(more as u64)),
         };
         text.push_str(&format!(

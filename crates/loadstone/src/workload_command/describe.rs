@@ -6,7 +6,7 @@ use crate::files;
 use args::DescribeArgs;
 use std::fmt::Write as _;
 use units::{Nanos, show};
-use workload::access_log::{Counted, Describer, Description, Model};
+use import::access_log::{Counted, Describer, Description, Model};
 
 pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
     let mut describer = Describer::new(args.pause);

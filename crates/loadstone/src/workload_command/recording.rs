@@ -14,7 +14,7 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 use units::{Nanos, Rate, show};
 use url::Url;
-use workload::recorded::{Curl, Recorded, Recording};
+use import::recorded::{Curl, Recorded, Recording};
 
 /// Number of bytes at the start of a file that decide its format.
 pub(super) const SNIFFED: usize = 64 << 10;
@@ -51,7 +51,7 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
         {
             ImportFrom::Openapi
         }
-        () if workload::recorded::has_command(text) || workload::recorded::is_grpcurl(text) => {
+        () if import::recorded::has_command(text) || import::recorded::is_grpcurl(text) => {
             ImportFrom::Curl
         }
         () => ImportFrom::Log,
@@ -110,12 +110,12 @@ pub(super) fn plan(
     let wrong = |why: &str| Failure::usage(format!("{}: {why}", units::quoted(&args.log)));
     let mut plan = Plan::for_targets(Vec::new());
     let recording = match from {
-        ImportFrom::Har => workload::recorded::read_har(input).map_err(|error| wrong(&error.0))?,
+        ImportFrom::Har => import::recorded::read_har(input).map_err(|error| wrong(&error.0))?,
         ImportFrom::Openapi => {
             let text = text(input).map_err(|why| wrong(&why))?;
             let folder = Path::new(&args.log).parent().unwrap_or(Path::new("")).to_owned();
             let read = |file: &str| Disk.read(&folder.join(file).to_string_lossy());
-            let read = workload::recorded::read_openapi(&text, args.base.as_ref(), &read);
+            let read = import::recorded::read_openapi(&text, args.base.as_ref(), &read);
             read.map_err(|error| wrong(&error.0))?
         }
         // other formats were converted to plans before
@@ -130,7 +130,7 @@ pub(super) fn plan(
                 }
                 path => Disk.read(path),
             };
-            if workload::recorded::is_grpcurl(&text) {
+            if import::recorded::is_grpcurl(&text) {
                 let call = plan_from_grpcurl(&text, &ReadBy(&read)).map_err(|why| wrong(&why))?;
                 return Ok((call, "1 call of gRPC".to_owned()));
             }
@@ -179,7 +179,7 @@ fn commands(
     read: &dyn Fn(&str) -> Result<Vec<u8>, String>,
 ) -> Result<Recording, String> {
     let mut recording = Recording::default();
-    let commands = workload::recorded::read_commands(text, read);
+    let commands = import::recorded::read_commands(text, read);
     let commands = commands.map_err(|error| error.to_string())?;
     let compressed = commands.iter().all(|curl| curl.compressed);
     recording.left_out.extend(shared(&commands));
@@ -223,7 +223,7 @@ fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
 fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recording {
     let Recording { requests, mut left_out } = recording;
     let has_page = |one: &&Recorded| {
-        one.headers.iter().any(|(name, value)| workload::recorded::is_page_header(name, value))
+        one.headers.iter().any(|(name, value)| import::recorded::is_page_header(name, value))
     };
     let site = requests.iter().find(has_page).or(requests.first()).map(|one| one.url.origin());
     let mut leave_out = |why: String| *left_out.entry(why).or_default() += 1;

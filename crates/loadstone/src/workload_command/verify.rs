@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 use units::{Nanos, quoted};
-use workload::access_log::Log;
+use import::access_log::Log;
 use workload::fileset::fit::{Fit, FitModel, Requests, fit_files, fit_requests};
 
 /// Maximum number of files in a folder.
@@ -83,7 +83,7 @@ fn verify_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64,
     let start = start.map_err(|error| Failure::usage(format!("{}: {error}", args.what)))?;
     let start = String::from_utf8_lossy(start).into_owned();
     let mut lines = start.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    if lines.any(|line| workload::access_log::parse_line(line).is_ok()) {
+    if lines.any(|line| import::access_log::parse_line(line).is_ok()) {
         let log = read(&args.what, &mut input, vec!["GET".to_owned()])?;
         return Ok((FitKind::Log, log.broken, fit_requests(model, &requests_from_log(&log))));
     }

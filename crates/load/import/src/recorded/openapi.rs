@@ -94,7 +94,7 @@ pub fn read_openapi(
 
 fn parsed(text: &str) -> Result<Value, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    crate::yaml::parse(text)
+    workload::yaml::parse(text)
 }
 
 /// Returns the first server, with the defaults of its variables.

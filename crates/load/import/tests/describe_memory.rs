@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use units::Nanos;
-use workload::access_log::Describer;
+use import::access_log::Describer;
 
 struct Counting;
 
