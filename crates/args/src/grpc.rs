@@ -3,9 +3,9 @@
 use super::UsageError;
 use super::options::GivenOptions;
 use grpc::Schema;
+use import::recorded::Grpcurl;
 use plan::{FileSource, GrpcVariant, HttpVersion, Plan};
 use std::path::{Path, PathBuf};
-use import::recorded::Grpcurl;
 
 impl GivenOptions {
     /// Compiles `--proto`, and checks message and method where their descriptors are known.

@@ -1,8 +1,8 @@
 //! Converts recorded requests of other tools into a plan.
 
 use super::UsageError;
-use plan::{Auth, FileSource, HttpVersion, Plan, TargetPlan, rules};
 use import::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
+use plan::{Auth, FileSource, HttpVersion, Plan, TargetPlan, rules};
 
 /// Returns the plan of `--curl`.
 ///

@@ -3,11 +3,11 @@
 use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::{UsageError, parse};
 use clap::{Args, Subcommand, ValueEnum};
+use import::access_log::HashedPaths;
 use plan::representative::TOP_PER_FILE;
 use std::path::PathBuf;
 use units::{Nanos, Seed};
 use url::Url;
-use import::access_log::HashedPaths;
 use workload::fileset::fit::FitModel;
 use workload::fileset::{Matching, SequenceOptions, Spec};
 

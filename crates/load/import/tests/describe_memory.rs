@@ -1,11 +1,11 @@
 //! A log is described in bounded memory, regardless of its length and its number of clients and
 //! targets.
 
+use import::access_log::Describer;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use units::Nanos;
-use import::access_log::Describer;
 
 struct Counting;
 

@@ -4,7 +4,7 @@
 mod date;
 
 use cookie_store::{Cookie, CookieStore, RawCookie, StoreAction};
-use psl::{List, Psl as _};
+use public_suffix::DEFAULT_PROVIDER;
 use url::Url;
 
 /// Cookies of one user. Bounded: cookies beyond `COOKIES_MAX` that have not expired are dropped.
@@ -126,9 +126,7 @@ fn expires(set_cookie: &str) -> Option<time::OffsetDateTime> {
 /// (RFC 6265 §5.3 step 5). Returns false if the cookie is refused.
 fn settle_domain(cookie: &mut RawCookie<'_>, url: &Url) -> bool {
     let Some(domain) = cookie.domain().map(str::to_ascii_lowercase) else { return true };
-    let is_suffix =
-        List.suffix(domain.as_bytes()).is_some_and(|it| it.as_bytes() == domain.as_bytes());
-    if !is_suffix {
+    if !DEFAULT_PROVIDER.is_effective_tld(&domain) {
         return true;
     }
     cookie.unset_domain();

@@ -4,13 +4,13 @@ use super::{foreign, recording, token_trace};
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::{By, ImportArgs, ImportFrom, Sink};
+use import::access_log::{Access, LineError, Log, LogReader};
 use plan::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use units::{Nanos, Rate, show};
 use url::Url;
-use import::access_log::{Access, LineError, Log, LogReader};
 
 /// Maximum length of a line; a longer one is skipped and is not a request.
 pub(super) const LINE_MAX: u64 = 1 << 20;
@@ -215,9 +215,8 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
         }
         By::Visits => {
             let visits = log.visits(args.pause());
-            let first = |visit: &import::access_log::ClientVisit| {
-                at(&log.accesses[visit.rows[0] as usize])
-            };
+            let first =
+                |visit: &import::access_log::ClientVisit| at(&log.accesses[visit.rows[0] as usize]);
             let due = visits.iter().map(first).collect();
             let visits = visits.iter().map(|visit| groups(log, visit, args.speed())).collect();
             (due, Some(SessionPlan { visits, ..SessionPlan::new(1, Think::None) }))

@@ -5,13 +5,13 @@ use crate::exit::{Code, Failure};
 use crate::files::{self, GrowingFile};
 use anyhow::Context;
 use args::{AnonymiseArgs, Sink};
+use import::access_log::{Anonymised, Anonymiser, HashedPaths};
 use record::words::counted;
 use std::fs::File;
 use std::io::{BufRead, BufWriter, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use units::{quoted, show};
-use import::access_log::{Anonymised, Anonymiser, HashedPaths};
 
 /// Minimum size of a key in bytes: a shorter one could be guessed.
 const KEY_MIN: usize = 16;

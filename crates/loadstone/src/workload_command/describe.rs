@@ -4,9 +4,9 @@ use super::access_log::{broken, lines, open, without_requests};
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::DescribeArgs;
+use import::access_log::{Counted, Describer, Description, Model};
 use std::fmt::Write as _;
 use units::{Nanos, show};
-use import::access_log::{Counted, Describer, Description, Model};
 
 pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
     let mut describer = Describer::new(args.pause);

@@ -7,6 +7,7 @@ use args::{
     By, Disk, ImportArgs, ImportFrom, apply_request_options, plan_from_grpcurl, set_login,
     set_targets,
 };
+use import::recorded::{Curl, Recorded, Recording};
 use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,7 +15,6 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 use units::{Nanos, Rate, show};
 use url::Url;
-use import::recorded::{Curl, Recorded, Recording};
 
 /// Number of bytes at the start of a file that decide its format.
 pub(super) const SNIFFED: usize = 64 << 10;

@@ -4,12 +4,12 @@ use super::access_log::{open, read};
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::{Sink, VerifyArgs};
+use import::access_log::Log;
 use record::fit::{FitKind, FitRecord};
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 use units::{Nanos, quoted};
-use import::access_log::Log;
 use workload::fileset::fit::{Fit, FitModel, Requests, fit_files, fit_requests};
 
 /// Maximum number of files in a folder.

@@ -2,12 +2,12 @@
 
 use super::replace_parts;
 use crate::draft::{Body, DraftStep, LeftOutList};
+use crate::recorded::{HarAnswer, HarPostData, boundary, har_body, har_unsent, is_page_header};
 use crate::text::Text;
 use crate::tree::{TreeNode, Value, parse_json};
 use percent_encoding::percent_decode_str;
 use std::collections::BTreeMap;
 use url::{Origin, Url};
-use crate::recorded::{HarAnswer, HarPostData, boundary, har_body, har_unsent, is_page_header};
 
 /// Maximum number of exchanges of a recording, and of places of a request.
 const EXCHANGES_MAX: usize = 5_000;
