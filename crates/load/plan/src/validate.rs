@@ -189,8 +189,8 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
         problems.add_if(
             given,
             "--message",
-            "--message, --proto, --protoset and --grpc-… are options of gRPC; write the URL \
-             as grpc://host:port/package.Service/Method, or grpcs:// over TLS",
+            "--grpc-…, --message…, --response-message…, --proto and --protoset are options of gRPC; \
+             write the URL as grpc://host:port/package.Service/Method, or grpcs:// over TLS",
         );
         return;
     }

@@ -68,12 +68,15 @@ pub(super) fn refusal_for_other_tool(
 ) -> std::io::Result<Option<&'static str>> {
     let start = input.fill_buf()?;
     let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
+    // documents may quote scripts
+    let ending = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let is_document = ["yaml", "yml", "json", "har", "xml", "jmx", "md"].contains(&&*ending);
     let imports_k6 = |line: &str| {
         let line = line.trim_start();
         (line.starts_with("import ") || line.starts_with('}'))
             && (line.contains("from 'k6") || line.contains("from \"k6"))
     };
-    if start.lines().any(imports_k6) {
+    if !is_document && start.lines().any(imports_k6) {
         return Ok(Some(
             "a script of k6, which is not a recording; run it with loadstone k6 run FILE",
         ));

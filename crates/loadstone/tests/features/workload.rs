@@ -360,6 +360,10 @@ fn an_invalid_recording_is_refused() {
     std::fs::write(&file, "requests:\n  - /a\n").unwrap();
     let ran = run(&["workload", "import", text(&file), "http://h/"]).expect(&[2]);
     assert!(ran.stderr.contains("its format is not recognized"), "{ran:#?}");
+    let quoting = "openapi: 3.0.0\ninfo:\n  description: |\n    import http from 'k6/http';\n";
+    std::fs::write(&file, quoting).unwrap();
+    let ran = run(&["workload", "import", text(&file), "http://h/"]).expect(&[2]);
+    assert!(ran.stderr.contains("it has no usable request"), "{ran:#?}");
     let ran = run(&["workload", "import", "one.har", "two.har"]).expect(&[2]);
     assert!(ran.stderr.contains("pass a second recording of the same visit with --second"));
     let ran = run(&["run", "--curl", "curl http://h/", "http://h/"]).expect(&[2]);
