@@ -100,6 +100,7 @@ impl Member {
 struct Published {
     due: Nanos,
     room: usize,
+    publisher: Slot,
     /// Number in its room, from 1.
     number: u64,
     expected: u64,
@@ -222,6 +223,7 @@ impl FanOut {
         let published = Published {
             due,
             room: member.room,
+            publisher: slot,
             number: room.sequence,
             expected,
             received: 0,
@@ -239,14 +241,13 @@ impl FanOut {
         else {
             return Reception::Unknown;
         };
-        let own = self.rooms[member.room].open.first() == Some(&slot);
         if published.room != member.room || published.number <= member.began {
             return Reception::Unknown;
         }
         if published.number <= member.joined {
             return Reception::Joining;
         }
-        if own {
+        if published.publisher == slot {
             return Reception::Own;
         }
         let due = published.due;
@@ -290,9 +291,8 @@ impl FanOut {
 mod tests {
     use super::*;
 
-    #[test]
-    fn members_may_receive_while_they_join_but_no_history() {
-        let mut fan_out = FanOut {
+    fn room() -> FanOut {
+        FanOut {
             rooms: vec![OpenRoom::default()],
             numbers: vec![0],
             members_each: 2,
@@ -303,7 +303,31 @@ mod tests {
             settled: VecDeque::new(),
             next_room: 0,
             patience: REACH_MAX,
-        };
+        }
+    }
+
+    #[test]
+    fn the_next_publisher_receives_messages_of_the_previous() {
+        let mut fan_out = room();
+        let (publisher, next, member) = (0, 1, 2);
+        for slot in [publisher, next, member] {
+            fan_out.begin(slot, 0);
+            fan_out.open(slot);
+        }
+        fan_out.publish(publisher, 100, Nanos::ZERO);
+        fan_out.lose(publisher);
+        for slot in [next, member] {
+            let reception = fan_out.receive(slot, Some(100), Nanos::ZERO);
+            assert!(matches!(reception, Reception::Event(FanOutEvent::Delivered { .. })));
+        }
+        assert_eq!(fan_out.take_settled(Nanos::ZERO), settled(2));
+        fan_out.publish(next, 200, Nanos::ZERO);
+        assert_eq!(fan_out.receive(next, Some(200), Nanos::ZERO), Reception::Own);
+    }
+
+    #[test]
+    fn members_may_receive_while_they_join_but_no_history() {
+        let mut fan_out = room();
         let (publisher, member) = (0, 1);
         fan_out.begin(publisher, 0);
         fan_out.open(publisher);
