@@ -48,7 +48,10 @@ const NAMED: &[Named] = &[
     },
     Named {
         folder: "crates/load/k6/src/",
-        modules: &["begun", "context", "grpc", "http", "native", "pending", "socket", "test", "vu"],
+        modules: &[
+            "begun", "context", "grpc", "http", "native", "pending", "response", "socket", "test",
+            "vu",
+        ],
         reason: "k6's functions run in a user's context, which consists of the test and these functions",
     },
     Named {

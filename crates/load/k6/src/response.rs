@@ -1,7 +1,7 @@
 //! Responses of k6/http as objects of the script.
 //!
 //! A script reads few of a response's values, and seldom its headers and cookies or the request
-//! that was sent. They stay in an [`Exchange`] until the script asks for them.
+//! that was sent. They stay in an [`UnreadResponse`] until the script asks for them.
 
 use crate::http::{Headers, HttpCall, INVALID_URL, flat_headers};
 use crate::pending::Finished;
@@ -19,7 +19,7 @@ const RESPONSE_ARGUMENTS: usize = 16;
 
 /// Request with its response, for values that a script reads on demand.
 #[derive(Debug)]
-pub(crate) struct Exchange {
+pub(crate) struct UnreadResponse {
     /// Head of the response.
     head: Vec<u8>,
     /// Fields of the last request.
@@ -32,7 +32,7 @@ pub(crate) struct Exchange {
     body: Vec<u8>,
 }
 
-impl Exchange {
+impl UnreadResponse {
     /// Returns method, URL and body of the request that the script made.
     fn request(&self) -> [Cow<'_, str>; 3] {
         let (method, url) = match &self.first {
@@ -49,17 +49,17 @@ impl Exchange {
     }
 }
 
-impl<'js> Trace<'js> for Exchange {
+impl<'js> Trace<'js> for UnreadResponse {
     fn trace<'a>(&self, _: Tracer<'a, 'js>) {}
 }
 
 // SAFETY: the type has no values of a runtime, and no lifetime.
-unsafe impl JsLifetime<'_> for Exchange {
-    type Changed<'to> = Exchange;
+unsafe impl JsLifetime<'_> for UnreadResponse {
+    type Changed<'to> = UnreadResponse;
 }
 
-impl<'js> JsClass<'js> for Exchange {
-    const NAME: &'static str = "Exchange";
+impl<'js> JsClass<'js> for UnreadResponse {
+    const NAME: &'static str = "UnreadResponse";
     type Mutable = Readable;
 
     fn constructor(_: &Ctx<'js>) -> Result<Option<Constructor<'js>>> {
@@ -69,21 +69,27 @@ impl<'js> JsClass<'js> for Exchange {
 
 /// Installs the functions that read an exchange.
 pub(crate) fn install<'js>(native: &Object<'js>) -> Result<()> {
-    native
-        .set("headersOf", Func::from(|it: Class<'js, Exchange>| flat_headers(&it.borrow().head)))?;
-    native
-        .set("cookiesOf", Func::from(|it: Class<'js, Exchange>| set_cookies(&it.borrow().head)))?;
-    native
-        .set("methodOf", Func::from(|it: Class<'js, Exchange>| it.borrow().method.to_string()))?;
+    native.set(
+        "headersOf",
+        Func::from(|it: Class<'js, UnreadResponse>| flat_headers(&it.borrow().head)),
+    )?;
+    native.set(
+        "cookiesOf",
+        Func::from(|it: Class<'js, UnreadResponse>| set_cookies(&it.borrow().head)),
+    )?;
+    native.set(
+        "methodOf",
+        Func::from(|it: Class<'js, UnreadResponse>| it.borrow().method.to_string()),
+    )?;
     native.set(
         "sentOf",
-        Func::from(|ctx: Ctx<'js>, it: Class<'js, Exchange>| -> Result<Value<'js>> {
+        Func::from(|ctx: Ctx<'js>, it: Class<'js, UnreadResponse>| -> Result<Value<'js>> {
             rquickjs::IntoJs::into_js(it.borrow().sent(), &ctx)
         }),
     )?;
     native.set(
         "requestOf",
-        Func::from(|ctx: Ctx<'js>, it: Class<'js, Exchange>| -> Result<Value<'js>> {
+        Func::from(|ctx: Ctx<'js>, it: Class<'js, UnreadResponse>| -> Result<Value<'js>> {
             let exchange = it.borrow();
             let parts: Vec<Cow<'_, str>> = exchange.request().into();
             let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
@@ -114,7 +120,7 @@ impl Finished {
         made.push_arg(seen.code)?;
         let body = if ask.is_text { ask.body } else { Vec::new() };
         let (method, url, head) = (hop.method, hop.url, seen.head);
-        let exchange = Exchange { head, sent, method, url, first, body };
+        let exchange = UnreadResponse { head, sent, method, url, first, body };
         made.push_arg(Class::instance(ctx.clone(), exchange)?)?;
         made.construct(class)
     }

@@ -251,16 +251,16 @@ impl Suspension {
 }
 
 /// Functions of the built-in modules that the host calls.
-struct Host<'js> {
+struct HostFunctions<'js> {
     all: Object<'js>,
     /// Called at the start and in each turn of a task.
     begin: Function<'js>,
     turn: Function<'js>,
 }
 
-impl<'js> Host<'js> {
-    fn new(all: Object<'js>) -> rquickjs::Result<Host<'js>> {
-        Ok(Host { begin: all.get("begin")?, turn: all.get("turn")?, all })
+impl<'js> HostFunctions<'js> {
+    fn new(all: Object<'js>) -> rquickjs::Result<HostFunctions<'js>> {
+        Ok(HostFunctions { begin: all.get("begin")?, turn: all.get("turn")?, all })
     }
 
     fn function(&self, name: &str) -> rquickjs::Result<Function<'js>> {
@@ -323,8 +323,8 @@ fn initialize<'js>(
     ctx: &Ctx<'js>,
     program: &Arc<Program>,
     context: &Rc<Context>,
-) -> Result<(Object<'js>, Host<'js>), VuFailure> {
-    let host = crate::native::install(ctx, program, context).and_then(Host::new);
+) -> Result<(Object<'js>, HostFunctions<'js>), VuFailure> {
+    let host = crate::native::install(ctx, program, context).and_then(HostFunctions::new);
     let host = host.map_err(|error| {
         let why = CaughtError::from_error(ctx, error);
         VuFailure::Exception(format!("the built-in modules cannot be loaded: {why}"))
@@ -371,7 +371,7 @@ fn exported_options<'js>(
 fn run<'js>(
     ctx: &Ctx<'js>,
     namespace: &Object<'js>,
-    host: &Host<'js>,
+    host: &HostFunctions<'js>,
     context: &Rc<Context>,
     task: &Task,
     kept: &mut Option<(Arc<str>, Value<'js>)>,
@@ -413,7 +413,11 @@ fn run<'js>(
 }
 
 /// Runs jobs and timers until none are left.
-fn idle<'js>(ctx: &Ctx<'js>, host: &Host<'js>, context: &Rc<Context>) -> Result<(), VuFailure> {
+fn idle<'js>(
+    ctx: &Ctx<'js>,
+    host: &HostFunctions<'js>,
+    context: &Rc<Context>,
+) -> Result<(), VuFailure> {
     loop {
         while ctx.execute_pending_job() {}
         if let Some(failure) = context.take_stop().or_else(|| context.overrun()) {
@@ -430,7 +434,7 @@ fn idle<'js>(ctx: &Ctx<'js>, host: &Host<'js>, context: &Rc<Context>) -> Result<
 /// Waits until the promise is settled, and all jobs and timers are done.
 fn settle<'js>(
     ctx: &Ctx<'js>,
-    host: &Host<'js>,
+    host: &HostFunctions<'js>,
     context: &Rc<Context>,
     promise: &Promise<'js>,
 ) -> Result<Value<'js>, VuFailure> {
@@ -442,7 +446,11 @@ fn settle<'js>(
 }
 
 /// Returns the text of an exception, or the reason why the host stopped the script.
-fn failure<'js>(host: &Host<'js>, context: &Context, error: CaughtError<'js>) -> VuFailure {
+fn failure<'js>(
+    host: &HostFunctions<'js>,
+    context: &Context,
+    error: CaughtError<'js>,
+) -> VuFailure {
     let text = match error {
         CaughtError::Exception(exception) => {
             let stack = exception.stack().unwrap_or_default();
