@@ -24,7 +24,7 @@ const REFERENCES_MAX: usize = 32;
 const FILES_MAX: usize = 1_000;
 const METHODS: [&str; 8] = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
 /// Remark on a request with a value that is no example.
-const MADE: &str = "(no examples: values are made from the schemas)";
+const MADE: &str = "missing examples (values are made from the schemas)";
 /// Header parameters that are ignored according to OpenAPI: other places describe them.
 const IGNORED: [&str; 3] = ["accept", "content-type", "authorization"];
 
@@ -512,8 +512,8 @@ components:
         assert_eq!(
             left,
             [
-                "(no examples: values are made from the schemas)",
                 "GET /lost/{where}: no parameter fills {where}",
+                "missing examples (values are made from the schemas)",
             ]
         );
     }
