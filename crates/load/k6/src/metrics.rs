@@ -294,7 +294,7 @@ fn bucket(value: f64) -> i32 {
     if value.abs() <= 1e-9 {
         return 0;
     }
-    let size = ((value.abs() / 1e-9).max(1.0).ln() / BUCKET_RATIO.ln()).round() as i32;
+    let size = ((value.abs() / 1e-9).ln() / BUCKET_RATIO.ln()).round() as i32;
     if value < 0.0 { -size } else { size }
 }
 

@@ -67,7 +67,7 @@ impl<'js> JsClass<'js> for UnreadResponse {
     }
 }
 
-/// Installs the functions that read an exchange.
+/// Installs the functions that read the values of an [`UnreadResponse`].
 pub(crate) fn install<'js>(native: &Object<'js>) -> Result<()> {
     native.set(
         "headersOf",
@@ -90,8 +90,8 @@ pub(crate) fn install<'js>(native: &Object<'js>) -> Result<()> {
     native.set(
         "requestOf",
         Func::from(|ctx: Ctx<'js>, it: Class<'js, UnreadResponse>| -> Result<Value<'js>> {
-            let exchange = it.borrow();
-            let parts: Vec<Cow<'_, str>> = exchange.request().into();
+            let response = it.borrow();
+            let parts: Vec<Cow<'_, str>> = response.request().into();
             let parts: Vec<&str> = parts.iter().map(|part| &**part).collect();
             rquickjs::IntoJs::into_js(parts, &ctx)
         }),
@@ -120,8 +120,8 @@ impl Finished {
         made.push_arg(seen.code)?;
         let body = if ask.is_text { ask.body } else { Vec::new() };
         let (method, url, head) = (hop.method, hop.url, seen.head);
-        let exchange = UnreadResponse { head, sent, method, url, first, body };
-        made.push_arg(Class::instance(ctx.clone(), exchange)?)?;
+        let unread = UnreadResponse { head, sent, method, url, first, body };
+        made.push_arg(Class::instance(ctx.clone(), unread)?)?;
         made.construct(class)
     }
 }

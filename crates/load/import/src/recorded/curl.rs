@@ -5,7 +5,7 @@ mod glob;
 
 use crate::recorded::commands::{self, ShellWord};
 use crate::recorded::words;
-use crate::recorded::{NOT_UNRESERVED, Recorded, RecordedError, is_ours};
+use crate::recorded::{NOT_UNRESERVED, Recorded, RecordedError, is_connection_header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use form::{BOUNDARY, FormPart};
@@ -432,7 +432,7 @@ fn encoded(content: &[u8]) -> String {
 
 impl CurlDraft {
     fn field(&mut self, name: &str, value: String) -> Result<(), RecordedError> {
-        if !is_ours(name) {
+        if !is_connection_header(name) {
             self.headers.push((name.to_owned(), value));
         } else if name.eq_ignore_ascii_case("host") {
             let way = "the name of the server is the URL's; give --resolve for its address";

@@ -1,6 +1,6 @@
 //! HAR 1.2, as browsers and proxies write it.
 
-use crate::recorded::{Recorded, RecordedError, Recording, is_ours};
+use crate::recorded::{Recorded, RecordedError, Recording, is_connection_header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use protocol::http1::fields;
@@ -172,7 +172,7 @@ impl HarReading {
             }
         };
         let mut kept = Vec::new();
-        for pair in headers.into_iter().filter(|pair| !is_ours(&pair.name)) {
+        for pair in headers.into_iter().filter(|pair| !is_connection_header(&pair.name)) {
             if !can_be_sent(&pair) {
                 self.recording.leave_out("a header with an invalid name or value");
                 continue;

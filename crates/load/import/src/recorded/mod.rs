@@ -70,9 +70,10 @@ impl Recording {
     }
 }
 
-/// Returns whether a header field belongs to the connection or to the message's framing (RFC 9110
-/// section 7.6.1, RFC 9112), or is a pseudo-header of HTTP/2 as browsers write them into HAR.
-fn is_ours(name: &str) -> bool {
+/// Returns whether a header field concerns the connection or the framing of a message (RFC 9110
+/// section 7.6.1, RFC 9112), or is a pseudo-header of HTTP/2 as browsers write them into HAR. The
+/// client generates such fields itself.
+pub(crate) fn is_connection_header(name: &str) -> bool {
     const OURS: [&str; 9] = [
         "connection",
         "content-length",

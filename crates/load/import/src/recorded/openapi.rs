@@ -3,7 +3,7 @@
 mod made;
 mod style;
 
-use crate::recorded::{Recorded, RecordedError, Recording, is_ours};
+use crate::recorded::{Recorded, RecordedError, Recording, is_connection_header};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use std::cell::Cell;
@@ -407,7 +407,7 @@ fn fill(filled: &mut Filled, parameter: FileValue<'_>, value: &Value) -> Result<
         }
         "header" => {
             let ignored = IGNORED.iter().any(|ignored| ignored.eq_ignore_ascii_case(name));
-            if !ignored && !is_ours(name) {
+            if !ignored && !is_connection_header(name) {
                 filled
                     .headers
                     .push((name.to_owned(), written(ParameterPlace::Header)?.write(name, value)?));

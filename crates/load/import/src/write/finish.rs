@@ -2,6 +2,7 @@
 
 use crate::draft::*;
 use crate::names::Names;
+use crate::recorded::is_connection_header;
 use crate::text::Text;
 use plan::check::JsonPlace;
 use std::collections::BTreeSet;
@@ -266,23 +267,6 @@ fn headers(
 /// Returns whether a step may have a header of this name.
 pub(crate) fn is_step_header(name: &str) -> bool {
     is_token(name) && !is_connection_header(name)
-}
-
-/// Returns whether the field concerns the connection or the framing of a message (RFC 9110 section
-/// 7.6.1, RFC 9112); the client generates such fields itself.
-fn is_connection_header(name: &str) -> bool {
-    const OURS: [&str; 9] = [
-        "connection",
-        "content-length",
-        "host",
-        "http2-settings",
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "transfer-encoding",
-        "upgrade",
-    ];
-    name.starts_with(':') || OURS.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
 /// Returns why a target cannot be called.

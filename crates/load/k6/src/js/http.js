@@ -88,14 +88,14 @@ function gjson(root, path) {
 
 // Fields that few scripts read of a response that had no certificate status.
 const NO_OCSP = { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: '', status: '' };
-// The values are passed by `Finished::object`; `exchange`: the native object for the other values.
+// The values are passed by `Finished::object`; `unread`: the native object for the other values.
 class Response {
-  #exchange;
+  #unread;
   constructor(
     remoteIp, remotePort, url, status, statusText, proto, body,
-    blocked, connecting, handshaking, sending, waiting, receiving, error, code, exchange,
+    blocked, connecting, handshaking, sending, waiting, receiving, error, code, unread,
   ) {
-    this.#exchange = exchange;
+    this.#unread = unread;
     this.remote_ip = remoteIp;
     this.remote_port = remotePort;
     this.url = url;
@@ -114,27 +114,27 @@ class Response {
     this.error_code = code;
   }
   // Method of the last request.
-  static methodOf(response) { return n.methodOf(response.#exchange); }
+  static methodOf(response) { return n.methodOf(response.#unread); }
   get headers() {
     const made = {};
-    const list = this.#exchange === undefined ? [] : n.headersOf(this.#exchange);
+    const list = this.#unread === undefined ? [] : n.headersOf(this.#unread);
     for (let i = 0; i < list.length; i += 2) made[list[i]] = Object.hasOwn(made, list[i]) ? made[list[i]] + ', ' + list[i + 1] : list[i + 1];
     Object.defineProperty(this, 'headers', { value: made, enumerable: true, writable: true });
     return made;
   }
   get cookies() {
     const made = {};
-    const list = this.#exchange === undefined ? [] : JSON.parse(n.cookiesOf(this.#exchange));
+    const list = this.#unread === undefined ? [] : JSON.parse(n.cookiesOf(this.#unread));
     for (const one of list) append(made, one.name, one);
     Object.defineProperty(this, 'cookies', { value: made, enumerable: true, writable: true });
     return made;
   }
   get request() {
-    const has = this.#exchange !== undefined;
-    const sent = has ? n.sentOf(this.#exchange) : [];
+    const has = this.#unread !== undefined;
+    const sent = has ? n.sentOf(this.#unread) : [];
     const headers = {};
     for (let i = 0; i < sent.length; i += 2) append(headers, sent[i], sent[i + 1]);
-    const [method, url, body] = has ? n.requestOf(this.#exchange) : ['', '', ''];
+    const [method, url, body] = has ? n.requestOf(this.#unread) : ['', '', ''];
     const made = { method, url, headers, body, cookies: {} };
     Object.defineProperty(this, 'request', { value: made, enumerable: true, writable: true });
     return made;
