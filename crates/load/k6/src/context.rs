@@ -104,7 +104,7 @@ pub struct Context {
     pub(crate) pending: RefCell<BTreeMap<u32, PendingWork>>,
     /// Calls of promises that ended while the user waited for another one.
     early: RefCell<VecDeque<(u32, HttpReply)>>,
-    /// The last request without fields of its own: its method, URL and fields.
+    /// The last request for which the script passed no fields: its method, URL and fields.
     plain: RefCell<Option<PlainRequest>>,
 }
 
@@ -231,8 +231,8 @@ impl Context {
         }
     }
 
-    /// Returns the fields of a request without fields, cookies or a body of its own. Scripts often
-    /// repeat such a request.
+    /// Returns the fields of a request for which the script passes no fields, cookies or body. The
+    /// last ones are kept, because scripts often repeat such a request.
     pub(crate) fn plain_headers(
         &self,
         method: &str,

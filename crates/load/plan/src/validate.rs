@@ -317,7 +317,7 @@ fn check_ended_streams(plan: &Plan, problems: &mut Problems) {
         ),
         (
             plan.script.is_some(),
-            "--response-messages ends calls before a script gets their responses; drop one of both",
+            "--response-messages ends calls before a script gets their responses; drop one of them",
         ),
         (
             plan.measure.slo.iter().any(|it| it.metric == stats::Metric::StatusOk),

@@ -173,7 +173,7 @@ fn only_a_crashed_worker_is_a_finding() {
     }
 }
 
-/// Server whose responses take longer from the request on that begins with an empty line.
+/// Server that responds more slowly once it has received a request that begins with an empty line.
 #[derive(Default)]
 struct SlowedDown {
     is_slow: bool,
@@ -200,7 +200,7 @@ fn a_machine_that_became_slower_gets_more_time() {
     assert_eq!(result.cases[0].outcome, TestOutcome::Pass, "{}", all(&result));
 }
 
-/// Server that never responds to a huge length, and crashes for good at the request after it.
+/// Server that never responds to a huge Content-Length, and crashes for good at the next request.
 struct LateCrash {
     range: FiringRange,
     crashes_next: bool,

@@ -94,7 +94,7 @@ fn unfinished(end: SearchEnd, tail: usize) -> String {
     }
 }
 
-/// Restricts a crash that is known from one observation.
+/// Remark on a crash that was observed only once.
 const UNCONFIRMED: &str = "; seen once: the server was not restarted, so the cause is unconfirmed";
 
 /// Names the last conversation as suspect, because the server has exited for good or no longer

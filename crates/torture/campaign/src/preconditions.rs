@@ -10,8 +10,8 @@ use torture::judge::Plain;
 /// Start of an alert of TLS 1.0 to 1.3 (RFC 8446 section 5.1).
 const TLS_ALERT: &[u8] = &[0x15, 0x03];
 
-/// Measures the time of a plain request after silence: gives more time to a machine that became
-/// slower, but not to a server that hangs.
+/// Measures the time of a plain request after a silent attempt. This raises the limit if the machine
+/// became slower, but not if the server hangs.
 pub(crate) fn measure_plain_time(runner: &mut Runner<'_>) {
     let asked = runner.ask(&habits::plain_request(runner.target, ""));
     let first = asked.replies.responses.first();

@@ -23,7 +23,7 @@ const REFERENCES_MAX: usize = 32;
 /// Maximum number of files of one description.
 const FILES_MAX: usize = 1_000;
 const METHODS: [&str; 8] = ["get", "head", "post", "put", "patch", "delete", "options", "trace"];
-/// Remark on a request with a value that is no example.
+/// Remark on a request with values that are made from a schema, because there is no example.
 const MADE: &str = "missing examples (values are made from the schemas)";
 /// Header parameters that are ignored according to OpenAPI: other places describe them.
 const IGNORED: [&str; 3] = ["accept", "content-type", "authorization"];

@@ -86,7 +86,7 @@ function gjson(root, path) {
   return k6.api.gjson(root, path);
 }
 
-// Fields that few scripts read of a response that had no certificate status.
+// Value of `ocsp` without a certificate status, shared by all responses.
 const NO_OCSP = { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: '', status: '' };
 // The values are passed by `Finished::object`; `unread`: the native object for the other values.
 class Response {

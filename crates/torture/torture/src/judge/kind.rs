@@ -198,8 +198,8 @@ pub fn parses_content(talk: &Talk) -> bool {
     processed && own[1..].iter().any(|second| second.status != 408) && is_single(talk)
 }
 
-/// Returns whether one HTTP/1 request was sent: it is valid and ends with the last byte, or its
-/// content is not a request.
+/// Returns whether a single HTTP/1 request was sent: the bytes contain one version, or they are
+/// exactly one valid request, whose content may look like a request.
 fn is_single(talk: &Talk) -> bool {
     let sent = crate::record::sent(&talk.steps);
     let requests = sent.windows(VERSION.len()).filter(|here| *here == VERSION).count();

@@ -18,7 +18,7 @@ struct OneByOne {
     answers: VecDeque<Vec<u8>>,
     /// The stream whose response never ends: each read is followed by more of it.
     endless: Option<u8>,
-    /// Number of reads and of requests before each write.
+    /// For each write, the number of reads since the previous one, and of requests in it.
     writes: Vec<(usize, usize)>,
     reads: usize,
 }
@@ -108,8 +108,8 @@ fn writes(mut plan: Plan, url: &str, endless: Option<u8>) -> (Notes, Vec<(usize,
 const PLAIN: &str = "http://peer.example/";
 const ENCRYPTED: &str = "https://peer.example/";
 
-/// Without it each response would cause a write of one request, as it does without TLS. They wait
-/// until the server has no call left to answer.
+/// Requests wait until the server has no call left to answer. Without TLS they do not wait, and each
+/// response causes a write of one request.
 #[test]
 fn requests_over_tls_wait_for_responses_that_have_arrived() {
     let (notes, together) = writes(plan_of(1, 4, 40), ENCRYPTED, None);
@@ -126,8 +126,8 @@ fn requests_of_a_single_stream_are_written_at_once() {
     assert_eq!(writes, [(1, 1), (1, 1), (1, 1), (1, 1)]);
 }
 
-/// The next request is written after eight further reads. One more piece of the long response is
-/// under way with each request.
+/// The next request is written after eight further reads. Each request adds one more piece of the
+/// long response.
 #[test]
 fn a_long_response_holds_requests_back_for_a_few_reads() {
     let (notes, writes) = writes(plan_of(1, 2, 5), ENCRYPTED, Some(2));

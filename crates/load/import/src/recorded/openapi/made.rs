@@ -80,7 +80,7 @@ impl<'a> Description<'a> {
 
     fn object(&self, schema: FileValue<'a>, depth: usize) -> Result<Object, String> {
         let mut fields = Object::new();
-        // of the choices, the first
+        // all parts of allOf, and the first choice of oneOf and anyOf
         for (list, count) in [("allOf", usize::MAX), ("oneOf", 1), ("anyOf", 1)] {
             let parts = schema.value.get(list).and_then(Value::as_array);
             for part in parts.into_iter().flatten().take(count) {
@@ -144,7 +144,7 @@ fn number(schema: &Value) -> Value {
     }
 }
 
-/// Returns a text within the length limits of the schema, in its format if that fits.
+/// Returns a text within the length limits of the schema; it has the schema's format if that fits.
 fn text(schema: &Value) -> String {
     let length = |name: &str| schema.get(name).and_then(Value::as_u64);
     let min = length("minLength").unwrap_or(0).min(LENGTH_MAX) as usize;
