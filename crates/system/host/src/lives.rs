@@ -119,6 +119,12 @@ impl Lives {
         by_handle.chain(bare.map(|(pid, _)| *pid)).collect()
     }
 
+    /// Returns the resident memory of the watched processes. Much cheaper than [`state`](Self::state),
+    /// which reads the socket tables of the whole machine.
+    pub fn memory_bytes(&self) -> u64 {
+        self.watched.keys().map(|pid| sut::memory_bytes(*pid)).sum()
+    }
+
     /// Returns the server's current state. Call [`ended`](Self::ended) first, which reports deaths.
     pub fn state(&mut self) -> ServerState {
         let roots: Vec<u32> = self.listeners().map(|one| one.pid).collect();

@@ -187,19 +187,23 @@ impl SwitchCount {
 /// Returns the totals of these processes, without context switches.
 pub(crate) fn figures(pids: &[u32]) -> SutReading {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
-    let page = rustix::param::page_size() as u64;
     let mut reading = SutReading::default();
     for pid in pids {
         let Some(process) = stat(*pid) else { continue };
         // children that ended between two readings are in their parent's account
         reading.cpu_s += (process.ticks + process.waited) as f64 / ticks_per_s;
-        let pages = read(*pid, "statm").and_then(|text| resident(&text)).unwrap_or(0);
-        reading.memory_bytes += pages * page;
+        reading.memory_bytes += memory_bytes(*pid);
         reading.descriptors += std::fs::read_dir(format!("/proc/{pid}/fd"))
             .map_or(0, |entries| entries.count() as u64);
         reading.threads += tasks(*pid).count() as u64;
     }
     reading
+}
+
+/// Returns the resident memory of a process; 0 if it is unknown.
+pub(crate) fn memory_bytes(pid: u32) -> u64 {
+    let page = rustix::param::page_size() as u64;
+    read(pid, "statm").and_then(|text| resident(&text)).unwrap_or(0) * page
 }
 
 /// Returns the difference between two readings `span_s` seconds apart, the later one at `at_s`.

@@ -193,6 +193,12 @@ pub trait World {
         None
     }
 
+    /// Returns the memory of the server's processes alone: cheap enough for samples during a case.
+    /// `None` if they are not visible.
+    fn server_memory(&mut self) -> Option<u64> {
+        self.server().map(|state| state.memory_bytes)
+    }
+
     /// Checks whether raw TCP segments can be sent.
     ///
     /// # Errors

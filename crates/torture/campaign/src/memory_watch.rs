@@ -27,8 +27,8 @@ impl MemoryWatch {
         if self.samples.back().is_some_and(|(at, _)| now < *at + SAMPLE_EVERY) {
             return;
         }
-        let Some(state) = world.server() else { return };
-        self.samples.push_back((now, state.memory_bytes));
+        let Some(memory) = world.server_memory() else { return };
+        self.samples.push_back((now, memory));
         if self.samples.len() > SAMPLES_MAX {
             self.samples.pop_front();
         }

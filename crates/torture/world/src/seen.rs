@@ -34,6 +34,14 @@ impl Seen {
         }
     }
 
+    /// Returns the resident memory of the server's processes; `None` for a machine.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        match self {
+            Seen::Processes(lives) => Some(lives.memory_bytes()),
+            Seen::Machine(..) => None,
+        }
+    }
+
     pub fn deaths(&mut self) -> Vec<Death> {
         match self {
             Seen::Processes(lives) => lives.ended(),

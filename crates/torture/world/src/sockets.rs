@@ -227,6 +227,10 @@ impl World for Sockets {
         self.server.as_mut().and_then(Seen::state)
     }
 
+    fn server_memory(&mut self) -> Option<u64> {
+        self.server.as_ref().and_then(Seen::memory_bytes)
+    }
+
     fn deaths(&mut self) -> Vec<Death> {
         self.server.as_mut().map(Seen::deaths).unwrap_or_default()
     }
