@@ -145,8 +145,10 @@ impl Lives {
         };
         if let Some(first) = roots.first() {
             let port = self.address.port();
-            let queues = listen_queues::queues(*first, &BTreeSet::from([port]));
-            state.sockets = sut::sockets(*first, port);
+            let found = listen_queues::sockets(*first, port);
+            let named = found.states.into_iter().map(|(name, count)| (name.to_owned(), count));
+            state.sockets = named.collect();
+            let queues = found.queues;
             state.accept_queue = queues.accept;
             state.accept_queue_max = queues.accept_max;
             state.half_open = queues.half_open;

@@ -227,10 +227,14 @@ pub fn states(table: &str, port: u16) -> impl Iterator<Item = &'static str> {
     table.lines().filter_map(move |line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
         let (_, own) = fields.get(1)?.split_once(':')?;
-        let state = usize::from_str_radix(fields.get(3)?, 16).ok()?;
-        let state = STATES.get(state.checked_sub(1)?)?;
-        (u16::from_str_radix(own, 16) == Ok(port) && *state != LISTENS).then_some(*state)
+        let state = state_name(usize::from_str_radix(fields.get(3)?, 16).ok()?)?;
+        (u16::from_str_radix(own, 16) == Ok(port) && state != LISTENS).then_some(state)
     })
+}
+
+/// Returns the name of a state of TCP sockets, by the kernel's number.
+pub fn state_name(number: usize) -> Option<&'static str> {
+    STATES.get(number.checked_sub(1)?).copied()
 }
 
 /// Parses words of 32 bits, each printed as a number in native byte order.

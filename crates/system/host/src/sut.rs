@@ -295,18 +295,6 @@ pub(crate) fn counter(pid: u32, name: &str) -> u64 {
     netstat(&text, name).unwrap_or(0)
 }
 
-/// Returns the sockets of a port in a process's network namespace, except listeners, by state.
-pub(crate) fn sockets(pid: u32, port: u16) -> BTreeMap<String, u64> {
-    let mut all = BTreeMap::new();
-    for table in ["tcp", "tcp6"] {
-        let text = read(pid, &format!("net/{table}")).unwrap_or_default();
-        for state in proc::states(&text, port) {
-            *all.entry(state.to_owned()).or_default() += 1;
-        }
-    }
-    all
-}
-
 /// Returns a counter of /proc/net/netstat: lines in pairs, names and then values.
 fn netstat(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines();
