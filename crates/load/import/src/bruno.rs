@@ -277,7 +277,10 @@ impl DraftReader<'_> {
                 return;
             }
         };
-        step.body = Body::Text(self.text(&whole, block.line));
+        let text = self.text(&whole, block.line);
+        // Bruno escapes the values in JSON and in no other body
+        let text = if media == "application/json" { text.escaped_in_strings() } else { text };
+        step.body = Body::Text(text);
         if !step.has_header("content-type") {
             step.set_header("Content-Type", Text::plain(media));
         }

@@ -442,6 +442,7 @@ fn display_text(text: &Text) -> String {
         DraftPart::Plain(text) => one_line(text),
         DraftPart::Named(name) => format!("{{{{{name}}}}}"),
         DraftPart::Made(_) => "{{…}}".to_owned(),
+        DraftPart::InJson(inner) => display_text(inner),
     };
     text.0.iter().map(part).collect()
 }

@@ -382,7 +382,7 @@ pub(crate) fn display_text(url: &Text) -> String {
         match part {
             crate::text::DraftPart::Plain(text) => out.push_str(text),
             crate::text::DraftPart::Named(name) => out.push_str(&format!(":{name}")),
-            crate::text::DraftPart::Made(_) => out.push('*'),
+            crate::text::DraftPart::Made(_) | crate::text::DraftPart::InJson(_) => out.push('*'),
         }
     }
     let path = crate::place::split_origin(&out).map(|(_, end)| out[end..].to_owned());

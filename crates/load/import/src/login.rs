@@ -107,6 +107,7 @@ mod tests {
                 DraftPart::Plain(text) => text.clone(),
                 DraftPart::Named(name) => format!("{{{{{name}}}}}"),
                 DraftPart::Made(maker) => format!("{maker:?}"),
+                DraftPart::InJson(inner) => format!("{inner:?}"),
             };
             text.0.iter().map(part).collect::<String>()
         };

@@ -167,26 +167,38 @@ impl Names {
     /// Renders the text for the plan.
     pub(crate) fn render(&mut self, text: &Text, line: usize) -> String {
         let mut out = String::new();
-        self.put(text, line, 0, &mut out);
+        self.put(text, (line, false), 0, &mut out);
         out
     }
 
-    fn put(&mut self, text: &Text, line: usize, depth: usize, out: &mut String) {
+    /// Appends a text to `out`; `in_json` if it is part of a JSON string.
+    fn put(&mut self, text: &Text, at: (usize, bool), depth: usize, out: &mut String) {
+        let (line, in_json) = at;
+        let filter = if in_json { "|json" } else { "" };
         for part in &text.0 {
             match part {
+                DraftPart::InJson(inner) => self.put(inner, (line, true), depth, out),
                 DraftPart::Plain(plain) => {
+                    let plain = if in_json { &json_escaped(plain) } else { plain };
                     out.push_str(&plain.replace("{{", "\\{{").replace("${", "\\${"))
                 }
                 DraftPart::Made(maker) => {
                     let value = self.generate(maker);
-                    self.insert(&value, out);
+                    match (maker, value.strip_suffix("}}")) {
+                        // generated values of other kinds need no escaping
+                        (Maker::OneOf(_), Some(start)) => {
+                            self.insert(&format!("{start}{filter}}}}}"), out)
+                        }
+                        (Maker::OneOf(_), None) if in_json => out.push_str(&json_escaped(&value)),
+                        _ => self.insert(&value, out),
+                    }
                 }
                 DraftPart::Named(name) => match self.single(name, line) {
-                    Some(place) => self.insert(&format!("{{{{{place}}}}}"), out),
+                    Some(place) => self.insert(&format!("{{{{{place}{filter}}}}}"), out),
                     None => {
                         let value = self.vars.get(name).cloned().unwrap_or_default();
                         if depth < EXPANSION_MAX {
-                            self.put(&value, line, depth + 1, out);
+                            self.put(&value, at, depth + 1, out);
                         } else {
                             self.left_out.add(
                                 line,
@@ -295,6 +307,12 @@ impl Names {
         columns.push((free.clone(), maker.clone()));
         format!("{name}.{free}")
     }
+}
+
+/// Returns a text as it is written inside of a JSON string.
+pub(crate) fn json_escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 fn column_name(name: &str) -> String {

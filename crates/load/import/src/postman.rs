@@ -633,12 +633,8 @@ pub(crate) fn graphql_body(
     variables: &str,
     mut text: impl FnMut(&str) -> Text,
 ) -> Body {
-    let quoted = |plain: &str| {
-        let quoted = serde_json::Value::from(plain).to_string();
-        quoted[1..quoted.len() - 1].to_owned()
-    };
     let mut body = Text::plain("{\"query\":\"");
-    body.append(text(query).map_plain(quoted));
+    body.append(text(query).in_json());
     body.push_str("\"");
     if !variables.trim().is_empty() {
         body.push_str(",\"variables\":");

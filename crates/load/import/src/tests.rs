@@ -6,6 +6,7 @@ mod artillery;
 mod browser;
 mod clients;
 mod correlate;
+mod escapes;
 mod jmx;
 mod postman;
 mod small;

@@ -11,6 +11,8 @@ pub(crate) enum DraftPart {
     Named(String),
     /// Value that is generated for each iteration.
     Made(Maker),
+    /// Part of a JSON string; all of it is escaped, including the inserted values.
+    InJson(Text),
 }
 
 /// Generator of values.
@@ -88,6 +90,39 @@ impl Text {
         }
     }
 
+    /// Returns the text as part of a JSON string.
+    pub(crate) fn in_json(self) -> Text {
+        match self.is_empty() {
+            true => self,
+            false => Text(vec![DraftPart::InJson(self)]),
+        }
+    }
+
+    /// Returns JSON text whose inserted values are escaped where they are inside of strings. Values
+    /// outside of strings are JSON themselves.
+    pub(crate) fn escaped_in_strings(self) -> Text {
+        let (mut in_string, mut is_escaped) = (false, false);
+        let mut out = Text::default();
+        for part in self.0 {
+            match part {
+                DraftPart::Plain(text) => {
+                    for byte in text.bytes() {
+                        match byte {
+                            _ if is_escaped => is_escaped = false,
+                            b'\\' => is_escaped = in_string,
+                            b'"' => in_string = !in_string,
+                            _ => {}
+                        }
+                    }
+                    out.push(DraftPart::Plain(text));
+                }
+                part if in_string => out.append(Text(vec![part]).in_json()),
+                part => out.push(part),
+            }
+        }
+        out
+    }
+
     /// Transforms the plain parts.
     pub(crate) fn map_plain(mut self, change: impl Fn(&str) -> String) -> Text {
         for part in &mut self.0 {
@@ -143,5 +178,16 @@ mod tests {
         assert_eq!(variables("{{x}}").single_name(), Some("x"));
         assert_eq!(variables("plain").settled().as_deref(), Some("plain"));
         assert_eq!(variables("{{{x}}}").0.len(), 3);
+    }
+
+    #[test]
+    fn values_are_escaped_inside_of_strings_only() {
+        let text = variables(r#"{"a{{x}}": "\"{{y}}", "n": {{z}}, "b": "\\", "m": [{{z}}]}"#);
+        let inside = |part: &DraftPart| match part {
+            DraftPart::InJson(inner) => inner.single_name().map(str::to_owned),
+            _ => None,
+        };
+        let found: Vec<String> = text.escaped_in_strings().0.iter().filter_map(inside).collect();
+        assert_eq!(found, ["x", "y"]);
     }
 }

@@ -145,6 +145,11 @@ impl<'a> ValueMarks<'a> {
     /// inserted as text.
     fn new(ask: &'a Ask) -> Option<ValueMarks<'a>> {
         let mut holes: Vec<(&str, Put)> = Vec::new();
+        let form = if let Body::Form(fields) = &ask.body { &fields[..] } else { &[] };
+        let fields = ask.query.iter().chain(&ask.headers).chain(form);
+        if fields.flat_map(|(_, it)| it.insertions()).any(|(_, fill)| fill != Fill::AsIs) {
+            return None;
+        }
         // a path is sent as written; any other text becomes a URL
         let path = ask.url.beginning().starts_with('/');
         let part = if path { Put::Text(ask.url.fill()) } else { Put::Segment };
@@ -159,7 +164,7 @@ impl<'a> ValueMarks<'a> {
         match &ask.body {
             Body::None | Body::Bytes(_) => {}
             Body::Text(text) | Body::Json(text) => {
-                holes.extend(text.names().map(|it| (it, Put::Text(text.fill()))));
+                holes.extend(text.insertions().map(|(name, fill)| (name, Put::Text(fill))));
             }
             Body::Form(fields) => {
                 holes
@@ -447,7 +452,7 @@ mod tests {
         name = "s6"
         url = "/text"
         method = "PUT"
-        body = "said {{v}}"
+        body = 'said {{v}} {"in":"{{v|json}}"}'
         [[journey.step]]
         name = "s7"
         url = "{{v}}"
@@ -458,6 +463,11 @@ mod tests {
         name = "s9"
         url = "/login"
         user = "{{v}}:{{w}}"
+        [[journey.step]]
+        name = "s10"
+        url = "/form"
+        method = "POST"
+        form = { one = '{"in":"{{v|json}}"}' }
     "#;
 
     /// Returns, for each step with values, whether its request was filled and whether it could be
@@ -515,8 +525,8 @@ mod tests {
     fn a_filled_request_is_the_one_that_is_made() {
         for version in ["1.0", "1.1", "2"] {
             let with = |v, w| with_values(version, Some(v), w);
-            // made again: a URL that is one value, and a login
-            assert_eq!(with("plain", "00c0ffee"), "fffffmfm", "{version}");
+            // made again: a URL that is one value, a login, and a filter in a form
+            assert_eq!(with("plain", "00c0ffee"), "fffffmfmm", "{version}");
             for v in ["a b/c?d#e%f&g=h+i", "ä€𝄞", "\"quoted\\", "..", "hOlE000000eLoH", "a\tb"]
             {
                 let results = with(v, "it's");
@@ -528,13 +538,13 @@ mod tests {
     #[test]
     fn a_value_that_is_more_than_copied_is_left_to_the_maker() {
         for (v, results) in [
-            (Some(" trimmed "), "mmfffmfm"),
-            (Some("line\r\nX: y"), "--fff-f-"),
+            (Some(" trimmed "), "mmfffmfmm"),
+            (Some("line\r\nX: y"), "--fff-f-m"),
             // the next byte may then be the last of the field
-            (Some(""), "mmfffmmm"),
+            (Some(""), "mmfffmmmm"),
             // a whole URL loses its dot segments
-            (Some("a.."), "fffffmmm"),
-            (None, "--------"),
+            (Some("a.."), "fffffmmmm"),
+            (None, "---------"),
         ] {
             assert_eq!(with_values("1.1", v, "w"), results, "{v:?}");
         }

@@ -199,7 +199,9 @@ impl DraftReader<'_> {
     fn body(&mut self, key: &str, node: &TreeNode, step: &mut DraftStep) {
         match key {
             "json" => {
-                step.body = Body::Text(self.text(&node.json(), node.line));
+                // Artillery inserts the values before it writes the JSON
+                let text = self.text(&node.json(), node.line).escaped_in_strings();
+                step.body = Body::Text(text);
                 if !step.has_header("content-type") {
                     step.set_header("Content-Type", Text::plain("application/json"));
                 }

@@ -46,6 +46,8 @@ pub(super) enum SlotKind {
     Url,
     Header,
     Body,
+    /// Contents of a string in a JSON body.
+    Json,
     /// Value of a form in its encoding (`application/x-www-form-urlencoded`).
     Form,
 }
@@ -78,7 +80,7 @@ impl Slot {
             SlotKind::Url => {
                 percent_decode_str(&self.value).decode_utf8().ok().map(|text| text.into_owned())
             }
-            SlotKind::Header | SlotKind::Body => Some(self.value.clone()),
+            SlotKind::Header | SlotKind::Body | SlotKind::Json => Some(self.value.clone()),
         }
     }
 
@@ -418,7 +420,14 @@ impl RecordedExchange {
         let form = of(SlotKind::Form);
         if let Some(body) = &self.body {
             step.body = match form.is_empty() {
-                true => Body::Text(replace_parts(body, &of(SlotKind::Body))),
+                true => {
+                    let strings = of(SlotKind::Json).into_iter();
+                    let mut parts: Vec<_> =
+                        strings.map(|(range, text)| (range, text.in_json())).collect();
+                    parts.extend(of(SlotKind::Body));
+                    parts.sort_by_key(|(range, _)| range.start);
+                    Body::Text(replace_parts(body, &parts))
+                }
                 false => form_fields(body, &form),
             };
         }
@@ -496,8 +505,8 @@ fn parts(body: &str, boundary: &str, slots: &mut Vec<Slot>) {
     }
 }
 
-/// Appends the texts and numbers of a JSON body to `slots`, with their positions. Skips values that
-/// are escaped in the body.
+/// Appends the texts and numbers of a JSON body to `slots`, with their positions. Skips texts whose
+/// escapes differ from those of browsers.
 fn leaves(node: &TreeNode, place: &str, body: &str, at: &mut usize, slots: &mut Vec<Slot>) {
     if slots.len() >= SLOTS_MAX {
         return;
@@ -506,13 +515,12 @@ fn leaves(node: &TreeNode, place: &str, body: &str, at: &mut usize, slots: &mut 
         // search for a text with its quotation marks, so that it does not match a part of another
         let needle = node.text().map_or_else(|| value.clone(), |_| node.json());
         if let Some(found) = body[*at..].find(&needle) {
-            let quote = usize::from(needle.len() > value.len());
+            let quote = usize::from(node.text().is_some());
             let from = *at + found + quote;
-            *at = from + needle.len() - 2 * quote;
-            if body[from..*at] == value {
-                let place = place.to_owned();
-                slots.push(Slot { place, range: from..*at, value, kind: SlotKind::Body });
-            }
+            let kind = if quote == 1 { SlotKind::Json } else { SlotKind::Body };
+            let range = from..from + needle.len() - 2 * quote;
+            *at = range.end;
+            slots.push(Slot { place: place.to_owned(), range, value, kind });
         }
         return;
     }

@@ -213,7 +213,7 @@ fn bodies_that_a_recording_has_as_fields_are_built_from_them() {
         ]
     };
     let toml = correlated(visit).imported.toml;
-    for wanted in ["form = { t = \"{{t}}\" }", "body = '{\"t\":\"{{t}}\"}'"] {
+    for wanted in ["form = { t = \"{{t}}\" }", "body = '{\"t\":\"{{t|json}}\"}'"] {
         assert!(toml.contains(wanted), "{wanted}\n{toml}");
     }
 }

@@ -100,7 +100,7 @@ pub struct Text {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TextPart {
     Plain(String),
-    Named(String),
+    Named(String, Fill),
 }
 
 impl TextPart {
@@ -149,6 +149,11 @@ impl Text {
                 ));
             };
             let name = if marks == Marks::Braces { name.trim() } else { name };
+            let is_known = |name: &str| vars.contains_key(name) || known(name);
+            let (name, fill) = match marks {
+                Marks::Braces if !is_known(name) => with_filter(name, fill)?,
+                _ => (name, fill),
+            };
             match vars.get(name) {
                 // the text before it decides whether a URL starts with it
                 Some(value) if parts.is_empty() => fill.put(value, &mut plain),
@@ -159,7 +164,7 @@ impl Text {
                 }
                 None if known(name) => {
                     parts.push(TextPart::Plain(std::mem::take(&mut plain)));
-                    parts.push(TextPart::Named(name.to_owned()));
+                    parts.push(TextPart::Named(name.to_owned(), fill));
                 }
                 None => return Err(unknown(marks, name)),
             }
@@ -188,13 +193,18 @@ impl Text {
 
     /// Returns the names whose values are inserted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.insertions().map(|(name, _)| name)
+    }
+
+    /// Returns the names whose values are inserted, with the encoding of each.
+    pub fn insertions(&self) -> impl Iterator<Item = (&str, Fill)> {
         self.parts.iter().filter_map(|part| match part {
             TextPart::Plain(_) => None,
-            TextPart::Named(name) => Some(name.as_str()),
+            TextPart::Named(name, fill) => Some((name.as_str(), *fill)),
         })
     }
 
-    /// Returns the encoding of values, which applies after the start of the text.
+    /// Returns the encoding of values without a filter; it applies after the start of the text.
     pub fn fill(&self) -> Fill {
         self.fill
     }
@@ -216,8 +226,8 @@ impl Text {
         for part in &self.parts {
             match part {
                 TextPart::Plain(text) => out.push_str(text),
-                TextPart::Named(name) => match values.value(name) {
-                    Some(value) => self.fill.put(value, &mut out),
+                TextPart::Named(name, fill) => match values.value(name) {
+                    Some(value) => fill.put(value, &mut out),
                     None if self.dollar => return Err(format!("${{{name}}} was not captured")),
                     None => return Err(format!("{{{{{name}}}}} has no value")),
                 },
@@ -232,11 +242,30 @@ impl Text {
         for part in &self.parts {
             match part {
                 TextPart::Plain(text) => out.push_str(text),
-                TextPart::Named(name) if self.dollar => out.extend(["${", name, "}"]),
-                TextPart::Named(name) => out.extend(["{", name, "}"]),
+                TextPart::Named(name, _) if self.dollar => out.extend(["${", name, "}"]),
+                TextPart::Named(name, _) => out.extend(["{", name, "}"]),
             }
         }
         out
+    }
+}
+
+/// Separates a name from its filter: `name|json`.
+fn with_filter(name: &str, fill: Fill) -> Result<(&str, Fill), String> {
+    let Some((bare, filter)) = name.split_once('|') else { return Ok((name, fill)) };
+    match (filter.trim(), fill) {
+        ("json", Fill::AsIs) => Ok((bare.trim_end(), Fill::Json)),
+        ("json", Fill::Json) => {
+            Err(format!("{{{{{name}}}}}: values are escaped here without |json; remove it"))
+        }
+        ("json", Fill::Pattern | Fill::UrlPart) => Err(format!(
+            "{{{{{name}}}}}: |json is for bodies, messages and fields, not for URLs and regular \
+             expressions; remove it"
+        )),
+        (other, _) => Err(format!(
+            "{{{{{name}}}}}: {other} is not a filter; the only one is |json, which escapes a value \
+             as part of a JSON string"
+        )),
     }
 }
 

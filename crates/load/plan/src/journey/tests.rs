@@ -132,6 +132,18 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
             "{{b}} is not defined: it is not a variable",
         ),
         (
+            &format!("[vars]\na = 1\n{ONE}headers = {{ A = '{{{{a|url}}}}' }}\n"),
+            "{{a|url}}: url is not a filter; the only one is |json",
+        ),
+        (
+            &format!("[vars]\na = 1\n{ONE}json = {{ A = '{{{{a|json}}}}' }}\n"),
+            "{{a|json}}: values are escaped here without |json; remove it",
+        ),
+        (
+            &format!("[vars]\na = 1\n{ONE}query = {{ A = '{{{{b | json}}}}' }}\n"),
+            "{{b}} is not defined",
+        ),
+        (
             &format!("{ONE}capture = {{ a = {{ css = 'a:b' }} }}\n"),
             "line 8: css: \"a:b\" is not a CSS selector",
         ),
