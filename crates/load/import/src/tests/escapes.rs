@@ -38,7 +38,7 @@ fn postman_escapes_values_in_graphql_queries_only() {
 }
 
 #[test]
-fn strings_of_recorded_json_bodies_are_compared_and_sent_unescaped() {
+fn strings_of_recorded_json_bodies_are_compared_decoded() {
     let recording = |name: &str| {
         let sent = format!(r#"{{"n": 7, "owner": {}}}"#, serde_json::Value::from(name));
         let first = format!(

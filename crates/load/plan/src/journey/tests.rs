@@ -140,10 +140,6 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
             "{{a|json}}: values are escaped here without |json; remove it",
         ),
         (
-            &format!("[vars]\na = 1\n{ONE}query = {{ A = '{{{{b | json}}}}' }}\n"),
-            "{{b}} is not defined",
-        ),
-        (
             &format!("{ONE}capture = {{ a = {{ css = 'a:b' }} }}\n"),
             "line 8: css: \"a:b\" is not a CSS selector",
         ),
