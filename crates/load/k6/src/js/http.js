@@ -88,14 +88,16 @@ function gjson(root, path) {
 
 // Value of `ocsp` without a certificate status, shared by all responses.
 const NO_OCSP = { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: '', status: '' };
+// Key of the native object for values that are read on demand. A private field would not be reached
+// through a Proxy, or from an object with the response as its prototype.
+const UNREAD = Symbol('unread');
 // The values are passed by `Finished::object`; `unread`: the native object for the other values.
 class Response {
-  #unread;
   constructor(
     remoteIp, remotePort, url, status, statusText, proto, body,
     blocked, connecting, handshaking, sending, waiting, receiving, error, code, unread,
   ) {
-    this.#unread = unread;
+    this[UNREAD] = unread;
     this.remote_ip = remoteIp;
     this.remote_port = remotePort;
     this.url = url;
@@ -114,27 +116,27 @@ class Response {
     this.error_code = code;
   }
   // Method of the last request.
-  static methodOf(response) { return n.methodOf(response.#unread); }
+  static methodOf(response) { return n.methodOf(response[UNREAD]); }
   get headers() {
     const made = {};
-    const list = this.#unread === undefined ? [] : n.headersOf(this.#unread);
+    const list = this[UNREAD] === undefined ? [] : n.headersOf(this[UNREAD]);
     for (let i = 0; i < list.length; i += 2) made[list[i]] = Object.hasOwn(made, list[i]) ? made[list[i]] + ', ' + list[i + 1] : list[i + 1];
     Object.defineProperty(this, 'headers', { value: made, enumerable: true, writable: true });
     return made;
   }
   get cookies() {
     const made = {};
-    const list = this.#unread === undefined ? [] : JSON.parse(n.cookiesOf(this.#unread));
+    const list = this[UNREAD] === undefined ? [] : JSON.parse(n.cookiesOf(this[UNREAD]));
     for (const one of list) append(made, one.name, one);
     Object.defineProperty(this, 'cookies', { value: made, enumerable: true, writable: true });
     return made;
   }
   get request() {
-    const has = this.#unread !== undefined;
-    const sent = has ? n.sentOf(this.#unread) : [];
+    const unread = this[UNREAD], has = unread !== undefined;
+    const sent = has ? n.sentOf(unread) : [];
     const headers = {};
     for (let i = 0; i < sent.length; i += 2) append(headers, sent[i], sent[i + 1]);
-    const [method, url, body] = has ? n.requestOf(this.#unread) : ['', '', ''];
+    const [method, url, body] = has ? n.requestOf(unread) : ['', '', ''];
     const made = { method, url, headers, body, cookies: {} };
     Object.defineProperty(this, 'request', { value: made, enumerable: true, writable: true });
     return made;
@@ -174,6 +176,8 @@ class Response {
     return made;
   }
 }
+// As in k6, `for … in` and inherited objects show all members.
+for (const name of ['headers', 'cookies', 'request', 'html', 'json', 'submitForm', 'clickLink']) Object.defineProperty(Response.prototype, name, { enumerable: true });
 // Parameters that few requests have, in the order of `HttpCall::with_params`; null if there are
 // none. `type`: the type of the content if it is not the script's.
 function moreOf(params, type) {

@@ -110,18 +110,71 @@ function signatureAlgorithm(one) {
   const known = hash && HASHES[identifier(children(children(hash)[0])[0])];
   return known ? `${known}-RSAPSS` : 'UnknownSignatureAlgorithm';
 }
-const CURVES = { '1.3.132.0.33': 'P-224', '1.2.840.10045.3.1.7': 'P-256', '1.3.132.0.34': 'P-384', '1.3.132.0.35': 'P-521' };
+// Curves by their identifiers: name, bits, and p, n, b, x and y of the base point (FIPS 186-4, D.1.2).
+const CURVES = {
+  '1.3.132.0.33': ['P-224', 224, 'ffffffffffffffffffffffffffffffff000000000000000000000001', 'ffffffffffffffffffffffffffff16a2e0b8f03e13dd29455c5c2a3d', 'b4050a850c04b3abf54132565044b0b7d7bfd8ba270b39432355ffb4', 'b70e0cbd6bb4bf7f321390b94a03c1d356c21122343280d6115c1d21', 'bd376388b5f723fb4c22dfe6cd4375a05a07476444d5819985007e34'],
+  '1.2.840.10045.3.1.7': ['P-256', 256, 'ffffffff00000001000000000000000000000000ffffffffffffffffffffffff', 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551', '5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b', '6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296', '4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5'],
+  '1.3.132.0.34': ['P-384', 384, 'fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffeffffffff0000000000000000ffffffff', 'ffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973', 'b3312fa7e23ee7e4988e056be3f82d19181d9c6efe8141120314088f5013875ac656398d8a2ed19d2a85c8edd3ec2aef', 'aa87ca22be8b05378eb1c71ef320ad746e1d3b628ba79b9859f741e082542a385502f25dbf55296c3a545e3872760ab7', '3617de4a96262c6f5d9e98bf9292dc29f8f41dbd289a147ce9da3113b5f0b8c00a60b1ce1d7e819d7a431d7c90ea0e5f'],
+  '1.3.132.0.35': ['P-521', 521, '1ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff', '1fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409', '51953eb9618e1c9a1f929a21a0b68540eea2da725b99b315f3b8b489918ef109e156193951ec7e937b1652c0bd3bb1bf073573df883d2c34f1ef451fd46b503f00', 'c6858e06b70404e9cd9e3ecb662395b4429c648139053fb521f828af606b4d3dbaa14b5e77efe75928fe1dc127a2ffa8de3348b3c1856a429bf97e7e31c2e5bd66', '11839296a789a3bc0045c8a5fb42c7d1bd998f54449579b446817afbd17273e662c97ee72995ef42640c550b9013fad0761353c7086a272c24088be94769fd16650'],
+};
+// Curve with the methods that Go's elliptic.Curve has; coordinates are BigInts, pairs are arrays.
+function curveOf([name, bitSize, ...numbers]) {
+  const [p, order, b, gx, gy] = numbers.map((text) => BigInt('0x' + text));
+  const mod = (value) => ((value % p) + p) % p;
+  const inverse = (value) => {
+    let [r0, r1, s0, s1] = [mod(value), p, 1n, 0n];
+    while (r1 !== 0n) { const q = r0 / r1; [r0, r1, s0, s1] = [r1, r0 - q * r1, s1, s0 - q * s1]; }
+    return mod(s0);
+  };
+  // (0, 0) is the point at infinity, as in Go
+  const along = (slope, x1, y1, x2) => { const x = mod(slope * slope - x1 - x2); return [x, mod(slope * (x1 - x) - y1)]; };
+  const curve = {
+    params: () => ({ p, n: order, b, gx, gy, bit_size: bitSize, name }),
+    isOnCurve: (x, y) => mod(y * y) === mod(x * x * x - 3n * x + b),
+    double: (x, y) => (y === 0n ? [0n, 0n] : along(mod((3n * x * x - 3n) * inverse(2n * y)), x, y, x)),
+    add(x1, y1, x2, y2) {
+      if (x1 === 0n && y1 === 0n) return [x2, y2];
+      if (x2 === 0n && y2 === 0n) return [x1, y1];
+      if (x1 === x2) return y1 === y2 ? curve.double(x1, y1) : [0n, 0n];
+      return along(mod((y2 - y1) * inverse(x2 - x1)), x1, y1, x2);
+    },
+    scalarMult(x, y, scalar) {
+      let made = [0n, 0n];
+      for (const byte of new Uint8Array(buffer(scalar))) {
+        for (let bit = 128; bit > 0; bit >>= 1) {
+          made = curve.double(...made);
+          if (byte & bit) made = curve.add(...made, x, y);
+        }
+      }
+      return made;
+    },
+    scalarBaseMult: (scalar) => curve.scalarMult(gx, gy, scalar),
+  };
+  return curve;
+}
+function pointOf(curve, x, y) {
+  const key = Object.assign({ curve, x, y }, curve);
+  const hex = (value) => value.toString(16).padStart(2 * Math.ceil(curve.params().bit_size / 8), '0');
+  key.equal = (other) => !!other && other.x === x && other.y === y && !!other.curve && other.curve.params().name === curve.params().name;
+  key.bytes = () => ['04', hex(x), hex(y)].join('').match(/../g).map((byte) => parseInt(byte, 16));
+  return key;
+}
 function publicKey(one) {
   const [algorithm, bits] = children(one), [id, parameters] = children(algorithm), name = identifier(id);
   // the first byte of a bit string is the number of unused bits
   const key = bits.start + 1;
   if (name === RSA + '1') {
     const [modulus, exponent] = children(element(bits.der, key, bits.end));
-    return { algorithm: 'RSA', key: { n: whole(modulus), e: Number(whole(exponent)) } };
+    const made = { n: whole(modulus), e: Number(whole(exponent)) };
+    made.equal = (other) => !!other && other.n === made.n && other.e === made.e;
+    made.size = () => Math.ceil(made.n.toString(16).length / 2);
+    return { algorithm: 'RSA', key: made };
   }
   if (name === '1.2.840.10045.2.1') {
     const size = (bits.end - key - 1) / 2, at = (from) => BigInt('0x' + n.hex(bits.der.slice(from, from + size).buffer));
-    return { algorithm: 'ECDSA', key: { curve: CURVES[identifier(parameters)] || '', x: at(key + 1), y: at(key + 1 + size) } };
+    const found = CURVES[identifier(parameters)];
+    if (found === undefined) throw new Error('failed to parse certificate: x509: unsupported elliptic curve');
+    return { algorithm: 'ECDSA', key: pointOf(curveOf(found), at(key + 1), at(key + 1 + size)) };
   }
   if (name === '1.2.840.10040.4.1') return { algorithm: 'DSA', key: { y: whole(element(bits.der, key, bits.end)) } };
   throw new Error('unsupported public key algorithm');

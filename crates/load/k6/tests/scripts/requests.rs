@@ -71,3 +71,39 @@ fn a_response_has_all_its_values() {
     ];
     assert_eq!(log, expected);
 }
+
+#[test]
+fn proxies_and_derived_objects_reach_the_values_of_a_response() {
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
+        import http from 'k6/http';
+        const NAMES = ['status', 'headers', 'cookies', 'request', 'timings', 'body', 'json', 'html'];
+        const show = (what, it) => console.log(what, NAMES.map((name) => typeof it[name]).join(), it.request.method);
+        export default function () {
+          const get = () => http.get('http://h.example/final');
+          show('plain', new Proxy(get(), {}));
+          show('reflect', new Proxy(get(), { get: (target, key, receiver) => Reflect.get(target, key, receiver) }));
+          show('target', new Proxy(get(), { get: (target, key) => target[key] }));
+          show('derived', Object.create(get()));
+          const shown = [];
+          for (const name in get()) shown.push(name);
+          console.log(shown.sort().join());
+          const keys = Object.keys(JSON.parse(JSON.stringify(new Proxy(get(), {}))));
+          console.log(keys.includes('headers') && keys.includes('cookies') && keys.includes('request'));
+        }
+    "#,
+    )]);
+    let types = "number,object,object,object,object,string,function,function GET";
+    let expected = [
+        format!("plain {types}"),
+        format!("reflect {types}"),
+        format!("target {types}"),
+        format!("derived {types}"),
+        "body,clickLink,cookies,error,error_code,headers,html,json,ocsp,proto,remote_ip,\
+         remote_port,request,status,status_text,submitForm,timings,tls_cipher_suite,tls_version,url"
+            .to_owned(),
+        "true".to_owned(),
+    ];
+    assert_eq!(ran.log(), expected);
+}

@@ -42,15 +42,21 @@ BBgwFoAUfvO7t8VBG5eijPQm9rGATnmbTlgwDwYDVR0TAQH/BAUwAwEB/zAKBggq
 hkjOPQQDAgNHADBEAiAbFOXB303uUdLK2aoRchgOdoQPINm3yEfHktacysYFhwIg
 Pa2b2BFCnVJkrG4shBfhEcmVvQLLYToyrrk1wGtEILM=
 -----END CERTIFICATE-----`;
+    const n256 = (value) => value.toString(16).match(/../g).map((byte) => parseInt(byte, 16));
     const thrown = (what) => { try { what(); } catch (error) { console.log(error.message); } };
     export default function () {
       for (const pem of [RSA, EC]) {
         const { publicKey, ...rest } = parse(pem), key = publicKey.key;
         console.log(JSON.stringify(rest));
-        console.log(publicKey.algorithm, key.e || key.curve, typeof (key.n || key.x));
+        console.log(publicKey.algorithm, key.e || key.curve.params().name, typeof (key.n || key.x));
         const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
         console.log(same(getSubject(pem), rest.subject), same(x509.getIssuer(pem), rest.issuer), same(getAltNames(pem), rest.altNames));
       }
+      const rsa = parse(RSA).publicKey.key, ec = parse(EC).publicKey.key, base = ec.params();
+      console.log(rsa.size(), rsa.equal(parse(RSA).publicKey.key), rsa.equal(ec), ec.equal(parse(EC).publicKey.key));
+      const twice = ec.double(base.gx, base.gy), thrice = ec.add(...twice, base.gx, base.gy);
+      console.log(ec.isOnCurve(ec.x, ec.y), ec.isOnCurve(ec.x, ec.y + 1n), ec.curve.isOnCurve(...thrice), String(ec.scalarBaseMult([3])) === String(thrice));
+      console.log(ec.scalarBaseMult(n256(base.n)).join(), ec.bytes().length, ec.bytes()[0], base.bit_size);
       thrown(() => parse('x'));
       thrown(() => getIssuer());
       thrown(() => parse('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'));
@@ -74,6 +80,9 @@ fn certificates_have_the_fields_of_k6() {
             EC,
             "ECDSA P-256 bigint",
             "true true true",
+            "256 true false true",
+            "true false true true",
+            "0,0 65 4 256",
             "failed to decode certificate PEM file",
             "failed to decode certificate PEM file",
             "failed to parse certificate: x509: malformed certificate",
