@@ -2,6 +2,7 @@
 //! whose URL has the scheme `grpc` or `grpcs`.
 
 use crate::context::Context;
+use crate::grpc_tls::TlsParameter;
 use crate::http::{HttpReply, WireRequest, flat_headers};
 use crate::metrics::row;
 use crate::pending::PendingWork;
@@ -108,6 +109,26 @@ pub(crate) fn install<'js>(
             written.map_err(|why| Exception::throw_message(&ctx, &why))
         }),
     )?;
+    connections(native, program, context)
+}
+
+/// Installs functions for the servers of a script.
+fn connections<'js>(
+    native: &Object<'js>,
+    program: &Arc<Program>,
+    context: &Rc<Context>,
+) -> Result<()> {
+    let p = program.clone();
+    native.set(
+        "grpcConnect",
+        Func::from(move |ctx: Ctx<'js>, address: String, tls: Option<Object<'js>>| -> Result<()> {
+            let given = tls.as_ref().map(tls_parameter).transpose()?;
+            // an address that is not valid is reported by the first call
+            let Ok(url) = Url::parse(&format!("grpcs://{address}/")) else { return Ok(()) };
+            let added = p.grpc_tls.add(url.host_str().unwrap_or_default(), given);
+            added.map_err(|why| Exception::throw_message(&ctx, &why))
+        }),
+    )?;
     let p = program.clone();
     native.set(
         "grpcHealth",
@@ -202,6 +223,15 @@ fn described(schema: &Schema) -> String {
         })
     });
     serde_json::Value::Array(all.collect()).to_string()
+}
+
+fn tls_parameter(given: &Object<'_>) -> Result<TlsParameter> {
+    Ok(TlsParameter {
+        authorities: given.get("cacerts")?,
+        cert: given.get("cert")?,
+        key: given.get("key")?,
+        password: given.get("password")?,
+    })
 }
 
 fn destination(spec: &Object<'_>) -> Result<Destination> {

@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
 use url::Url;
 use workload::{
-    AddressRules, CallEnd, Guide, GuideCall, Guides, SocketAction, SocketCall, Step, Stripped,
-    Template, WholeResponse,
+    AddressRules, CallEnd, GrpcTlsRules, Guide, GuideCall, Guides, SocketAction, SocketCall, Step,
+    Stripped, Template, WholeResponse,
 };
 
 /// Interval at which users check whether setup or the last user is done.
@@ -732,6 +732,10 @@ impl Guide for ScriptGuide {
         if let Some(socket) = member.and_then(|member| member.sockets.get_mut(&socket)) {
             socket.left = left.into();
         }
+    }
+
+    fn grpc_tls(&self) -> Option<Arc<dyn GrpcTlsRules>> {
+        Some(self.test.program.grpc_tls.clone())
     }
 
     fn take_back(&mut self, template: Box<Template>) {

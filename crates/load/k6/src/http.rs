@@ -368,7 +368,7 @@ impl RequestChain {
         context: &Context,
         ask: HttpCall,
     ) -> std::result::Result<RequestChain, String> {
-        let url = context.program.url(&ask.url);
+        let url = crate::program::request_url(&ask.url);
         let most = match ask.redirects >= 0.0 {
             true => ask.redirects as u32,
             false => context.program.options().map_or(10, |it| it.max_redirects),

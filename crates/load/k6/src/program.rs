@@ -1,8 +1,10 @@
 //! A script with its files and all state that its users share.
 
+use crate::grpc_tls::GrpcTlsTable;
 use crate::metrics::{MetricKind, Registry};
 use crate::options::Options;
 use ::grpc::Schema;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,7 +34,7 @@ type SharedArrays = BTreeMap<String, Arc<Vec<String>>>;
 
 /// Maximum number of lines waiting to be printed.
 const LOG_LINES_MAX: usize = 100_000;
-/// Maximum number of URLs that are kept parsed.
+/// Maximum number of URLs that a thread keeps parsed.
 const URLS_MAX: usize = 1_000;
 /// Maximum number of sets of descriptors of gRPC.
 const SCHEMAS_MAX: usize = 1_000;
@@ -59,9 +61,9 @@ pub struct Program {
     codes: Mutex<BTreeMap<String, Option<Arc<Vec<u8>>>>>,
     /// gRPC descriptors, with the keys of their sources.
     schemas: Mutex<Vec<(String, Arc<Schema>)>>,
+    /// TLS of gRPC connections by server.
+    pub(crate) grpc_tls: Arc<GrpcTlsTable>,
     shared: Mutex<SharedArrays>,
-    /// URLs of requests by their texts; `None` for those that cannot be requested.
-    urls: Mutex<BTreeMap<String, Option<Arc<Url>>>>,
     registry: Mutex<Registry>,
     frozen: OnceLock<Registry>,
     pub(crate) options: OnceLock<Options>,
@@ -109,8 +111,8 @@ impl Program {
             blobs: Mutex::default(),
             codes: Mutex::default(),
             schemas: Mutex::default(),
+            grpc_tls: Arc::default(),
             shared: Mutex::default(),
-            urls: Mutex::default(),
             registry: Mutex::new(Registry::built_in()),
             frozen: OnceLock::new(),
             options: OnceLock::new(),
@@ -151,26 +153,6 @@ impl Program {
 
     pub(crate) fn shared(&self) -> MutexGuard<'_, SharedArrays> {
         locked(&self.shared)
-    }
-
-    /// Returns the URL of a request, without its fragment; `None` if it cannot be requested. URLs
-    /// are kept, as scripts repeat them.
-    pub(crate) fn url(&self, text: &str) -> Option<Arc<Url>> {
-        let mut urls = locked(&self.urls);
-        if let Some(known) = urls.get(text) {
-            return known.clone();
-        }
-        let parsed = Url::parse(text).ok();
-        let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = parsed.filter(|url| url.host_str().is_some()).map(|mut url| {
-            url.set_fragment(None);
-            Arc::new(url)
-        });
-        if urls.len() >= URLS_MAX {
-            urls.clear();
-        }
-        urls.insert(text.to_owned(), url.clone());
-        url
     }
 
     /// Returns whether the script is a CommonJS file rather than a module.
@@ -354,6 +336,33 @@ impl Program {
     }
 }
 
+thread_local! {
+    /// URLs of requests by their texts; `None` for those that cannot be requested. Users of other
+    /// threads would wait for a shared list.
+    static URLS: RefCell<BTreeMap<String, Option<Arc<Url>>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Returns the URL of a request, without its fragment; `None` if it cannot be requested. URLs are
+/// kept, as scripts repeat them.
+pub(crate) fn request_url(text: &str) -> Option<Arc<Url>> {
+    URLS.with_borrow_mut(|urls| {
+        if let Some(known) = urls.get(text) {
+            return known.clone();
+        }
+        let parsed = Url::parse(text).ok();
+        let parsed = parsed.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = parsed.filter(|url| url.host_str().is_some()).map(|mut url| {
+            url.set_fragment(None);
+            Arc::new(url)
+        });
+        if urls.len() >= URLS_MAX {
+            urls.clear();
+        }
+        urls.insert(text.to_owned(), url.clone());
+        url
+    })
+}
+
 /// Returns the path from which a script of this name is read.
 pub fn entry_path(name: &str) -> String {
     normalize("", name)
@@ -382,16 +391,15 @@ mod tests {
 
     #[test]
     fn urls_of_requests_are_kept_up_to_a_limit() {
-        let program = Program::new("a.js", BTreeMap::new(), Box::new(|_| Err(String::new())));
-        let url = program.url("http://h/a#b").unwrap();
+        let url = request_url("http://h/a#b").unwrap();
         assert_eq!(url.as_str(), "http://h/a");
-        assert!(Arc::ptr_eq(&url, &program.url("http://h/a#b").unwrap()));
+        assert!(Arc::ptr_eq(&url, &request_url("http://h/a#b").unwrap()));
         for text in ["ws://h/", "h/a", "data:x", ""] {
-            assert!(program.url(text).is_none(), "{text}");
+            assert!(request_url(text).is_none(), "{text}");
         }
         for number in 0..2 * URLS_MAX {
-            assert!(program.url(&format!("http://h/{number}")).is_some());
-            assert!(locked(&program.urls).len() <= URLS_MAX);
+            assert!(request_url(&format!("http://h/{number}")).is_some());
+            assert!(URLS.with_borrow(BTreeMap::len) <= URLS_MAX);
         }
     }
 }

@@ -129,7 +129,8 @@ impl std::fmt::Debug for Vu {
 
 // SAFETY: the coroutine, its stack and the `Rc`s shared between them and `context` are only reachable
 // through this struct, so they always move together; neither QuickJS nor the native functions keep
-// thread-local state or references to another thread's.
+// thread-local state of a user (parsed URLs are the same on all threads) or references to another
+// thread's.
 unsafe impl Send for Vu {}
 
 impl Vu {

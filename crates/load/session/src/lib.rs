@@ -17,6 +17,7 @@ pub mod exit;
 pub mod files;
 mod first_call;
 mod grpc;
+mod grpc_tls;
 mod journeys;
 mod judge;
 mod load;

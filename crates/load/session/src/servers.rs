@@ -248,6 +248,7 @@ pub(crate) fn tls_settings(plan: &Plan) -> net::tls::Settings {
         exposed_keys: false,
         insecure: wanted.insecure,
         ca: wanted.ca.clone(),
+        system_ca_too: false,
         cert: wanted.cert.clone(),
         key: wanted.key.clone(),
         resumption: wanted.resumption,

@@ -1,6 +1,7 @@
 //! Worker threads, and the collector's end of their channel. One thread per worker; this thread
 //! merges, watches for signals and shows the live line.
 
+use crate::grpc_tls::RuledTls;
 use crate::network::{ConnectionKind, Network};
 use crate::signals;
 use crate::watcher::{Lease, Takeovers, Watcher};
@@ -198,8 +199,17 @@ struct CoreLoad {
 
 impl CoreLoad {
     fn worker(self, id: u32, tls: Option<&net::tls::Client>) -> Worker {
-        let factory =
-            tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
+        let rules = match &self.source {
+            Some(RequestSource::Guide(guide, _)) => guide.grpc_tls(),
+            _ => None,
+        };
+        let factory = tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> {
+            let plain = client.factory();
+            match rules {
+                Some(rules) => Box::new(RuledTls::new(&self.setup.plan, plain, rules)),
+                None => Box::new(plain),
+            }
+        });
         let worker = Worker::new(self.setup, id, factory);
         match self.source {
             None => worker,

@@ -137,6 +137,12 @@ pub trait Guide: std::fmt::Debug + Send {
     /// a call: each begins with its [opcode](crate::opcode).
     fn socket_ended(&mut self, _user: u64, _socket: u32, _left: Vec<Vec<u8>>) {}
 
+    /// Returns the TLS settings of gRPC connections, if servers can have their own; called once,
+    /// before the run.
+    fn grpc_tls(&self) -> Option<Arc<dyn GrpcTlsRules>> {
+        None
+    }
+
     /// Takes back the request of a call that has ended; another request may use its memory.
     fn take_back(&mut self, _template: Box<Template>) {}
 }
@@ -151,6 +157,31 @@ pub trait AddressRules: std::fmt::Debug + Send + Sync {
 
     /// Records that no address of this host is permitted.
     fn exclude(&self, host: &str);
+}
+
+/// TLS of the gRPC connections to one server, in place of the plan's. All files are PEM.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct GrpcTls {
+    /// Certificates trusted in addition to the system's; empty for none.
+    pub authorities: Vec<u8>,
+    /// The client's certificate and its key.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl std::fmt::Debug for GrpcTls {
+    /// Formats without file contents: one of them is a private key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GrpcTls")
+            .field("authorities", &!self.authorities.is_empty())
+            .field("identity", &self.identity.is_some())
+            .finish()
+    }
+}
+
+/// TLS of gRPC connections by the names of their servers.
+pub trait GrpcTlsRules: std::fmt::Debug + Send + Sync {
+    /// Returns the settings for a server; `None` means the plan's.
+    fn settings(&self, server_name: &str) -> Option<Arc<GrpcTls>>;
 }
 
 /// Creates the guides of a run.

@@ -19,7 +19,9 @@ mod think;
 pub mod yaml;
 
 pub use actor::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
-pub use guide::{AddressRules, CallEnd, Guide, GuideCall, Guides, Step, WholeResponse};
+pub use guide::{
+    AddressRules, CallEnd, GrpcTls, GrpcTlsRules, Guide, GuideCall, Guides, Step, WholeResponse,
+};
 pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
 pub use maker::{MadeRequest, RequestMaker, RequestMakers};

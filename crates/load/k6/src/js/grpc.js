@@ -37,11 +37,30 @@ function callParams(given, who) {
   }
   return made;
 }
+// Files of a connection as texts; null if it has none.
+function tlsOf(given) {
+  const invalid = (what, wanted) => new Error(`invalid grpc.connect() parameters: invalid tls ${what}, ${wanted}`);
+  if (given === undefined || given === null || typeof given !== 'object' || Array.isArray(given)) {
+    throw invalid(`value: '${String(given)}'`, 'expected (optional) keys: cert, key, password, and cacerts');
+  }
+  if (Object.keys(given).length === 0) return null;
+  const made = { cacerts: [], cert: '', key: '', password: '' };
+  for (const key of ['cert', 'key', 'password']) {
+    if (!(key in given)) continue;
+    if (typeof given[key] !== 'string') throw invalid(`${key} value`, key === 'password' ? 'it needs to be a string' : 'it needs to be a PEM formatted string');
+    made[key] = given[key];
+  }
+  if ('cacerts' in given) {
+    made.cacerts = [].concat(given.cacerts);
+    if (made.cacerts.some((one) => typeof one !== 'string')) throw invalid('cacerts value', 'it needs to be a string or an array of PEM formatted strings');
+  }
+  return made;
+}
 const CONNECT = { plaintext: 'boolean', timeout: '', reflect: 'boolean', reflectMetadata: '', authority: 'string', tls: '', maxReceiveSize: '', maxSendSize: '' };
 // Limits of grpc-go on the size of a message.
 const RECEIVE_MAX = 4 << 20, SEND_MAX = 0x7fffffff;
 function connectParams(given) {
-  const made = { secure: true, timeout: -1, reflect: false, metadata: [], authority: '', maxReceiveSize: RECEIVE_MAX, maxSendSize: SEND_MAX };
+  const made = { secure: true, tls: null, timeout: -1, reflect: false, metadata: [], authority: '', maxReceiveSize: RECEIVE_MAX, maxSendSize: SEND_MAX };
   for (const key of Object.keys(given || {})) {
     const kind = CONNECT[key], value = given[key];
     if (kind === undefined) throw new Error(`invalid grpc.connect() parameters: unknown connect param: "${key}"`);
@@ -55,7 +74,7 @@ function connectParams(given) {
       if (!Number.isInteger(value)) throw new Error(`invalid grpc.connect() parameters: invalid ${key} value: it needs to be an integer`);
       if (value < 0) throw new Error(`invalid grpc.connect() parameters: invalid ${key} value: it needs to be a positive integer`);
       if (value > 0) made[key] = Math.min(value, SEND_MAX);
-    } else if (value && Object.keys(value).length > 0) throw new Error(`grpc.connect(): "${key}" is not available; certificates of the system are trusted, or all of them with insecureSkipTLSVerify`);
+    } else if (key === 'tls') made.tls = tlsOf(value);
   }
   return made;
 }
@@ -97,6 +116,7 @@ class Client {
     if (n.initializing()) throw new Error('connecting to a gRPC server in the init context is not supported');
     const made = connectParams(params);
     const to = { address: String(address), secure: made.secure, authority: made.authority, maxReceiveSize: made.maxReceiveSize, maxSendSize: made.maxSendSize };
+    if (made.secure) n.grpcConnect(to.address, made.tls);
     if (made.reflect) this._learn(...n.grpcReflect(Object.assign({ metadata: made.metadata, timeout: made.timeout < 0 ? 60000 : made.timeout }, to)));
     this._to = to;
     return true;

@@ -219,10 +219,14 @@ impl OptionsReader<'_> {
         match (list.len(), text("cert"), text("key"), text("password")) {
             (0, ..) if value.is_array() => None,
             (1, Some(cert), Some(key), None) => Some((cert.to_owned(), key.to_owned())),
-            (1, _, _, Some(_)) => {
-                let why = "a key with a password is not available; decrypt it with openssl pkey";
-                self.refuse("tlsAuth", why);
-                None
+            (1, Some(cert), Some(key), Some(password)) => {
+                match crate::pem::decrypted_key(key, password) {
+                    Ok(key) => Some((cert.to_owned(), key)),
+                    Err(why) => {
+                        self.refuse("tlsAuth", &why);
+                        None
+                    }
+                }
             }
             (1 | 0, ..) => {
                 let why = "write [{ cert: open('cert.pem'), key: open('key.pem') }]";

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
+mod grpc_tls;
 mod libraries;
 mod options;
 mod reporting;

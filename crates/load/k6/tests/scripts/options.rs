@@ -72,7 +72,7 @@ fn values_of_options_that_are_not_available_are_reported() {
         ("tlsVersion: { min: 'x' }", "or {min, max} of them"),
         ("tlsCipherSuites: ['TLS_RSA_WITH_RC4_128_SHA']", "none of them is available"),
         ("tlsAuth: [{ cert: 'a', key: 'b' }, { cert: 'c', key: 'd' }]", "one certificate per test"),
-        ("tlsAuth: [{ cert: 'a', key: 'b', password: 'c' }]", "openssl pkey"),
+        ("tlsAuth: [{ cert: 'a', key: 'b', password: 'c' }]", "failed to decode PEM key"),
         ("dns: { select: 'last' }", "select must be first, random or roundRobin"),
         ("userAgent: 'a\\nb'", "a control character"),
         ("httpDebug: 'all'", "\"full\" or \"headers\""),

@@ -249,7 +249,12 @@ fn with_verifier(
     let Some(text) = &settings.ca else {
         return Ok(builder.with_root_certificates(roots::system()?));
     };
-    let (store, trusted) = roots::own(text)?;
+    let (mut store, trusted) = roots::own(text)?;
+    if settings.system_ca_too
+        && let Ok(system) = roots::system()
+    {
+        store.extend(system.roots);
+    }
     let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
         .build()
         .map_err(|error| SetupError::Library(error.to_string()))?;

@@ -39,6 +39,8 @@ pub struct Settings {
     pub insecure: bool,
     /// PEM: certificates trusted instead of the system's.
     pub ca: Option<Vec<u8>>,
+    /// True to trust the system's certificates in addition to `ca`.
+    pub system_ca_too: bool,
     /// PEM: our certificate with its chain, sent when the server asks.
     pub cert: Option<Vec<u8>>,
     /// Key that belongs to `cert`, as PEM; `None` if `cert` contains it.
@@ -67,6 +69,7 @@ impl std::fmt::Debug for Settings {
         f.debug_struct("Settings")
             .field("insecure", &self.insecure)
             .field("ca", &self.ca.is_some())
+            .field("system_ca_too", &self.system_ca_too)
             .field("cert", &self.cert.is_some())
             .field("key", &self.key.is_some())
             .field("resumption", &self.resumption)
