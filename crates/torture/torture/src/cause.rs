@@ -84,14 +84,17 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     let mut order: Vec<(Severity, usize)> =
         cases.iter().enumerate().filter_map(|(at, case)| Some((rated(case)?, at))).collect();
     let limited = cases.iter().any(severity::is_connection_limit);
+    let unread = unread_chunk_failures(cases);
     let faults: Vec<Vec<BTreeSet<ServerFault>>> =
-        cases.iter().map(|case| faults_of(case, shrunk, limited)).collect();
+        cases.iter().map(|case| faults_of(case, shrunk, limited, &unread)).collect();
     let is_vague = |at: usize| faults[at].iter().any(|one| one.len() != 1);
     // mutations start from the requests of other cases, which state what the standard requires
     let mutates = |at: usize| matches!(cases[at].case.family, Some(Family::MutateBodies(_)));
-    // of equal findings, those that name their cause come first, then those with lower ids
+    let is_usual = |at: usize| !mutates(at) && fails_usual_chunks(&cases[at]);
+    // of equal findings, those about the usual form come first, then those that name their cause,
+    // then those with lower ids
     order.sort_by_key(|(severity, at)| {
-        (std::cmp::Reverse(*severity), is_vague(*at), mutates(*at), *at)
+        (std::cmp::Reverse(*severity), !is_usual(*at), is_vague(*at), mutates(*at), *at)
     });
     let mut roots: Vec<(String, BTreeSet<ServerFault>)> = Vec::new();
     for (_, at) in order {
@@ -157,14 +160,21 @@ fn root_of<'r>(
 }
 
 /// Returns the possible faults of each failed exchange; an empty set if they are unknown.
-/// `limited`: a number of idle connections keeps others out.
-fn faults_of(case: &CaseResult, shrunk: &[Shrunk], limited: bool) -> Vec<BTreeSet<ServerFault>> {
+/// `limited`: a number of idle connections keeps others out. `unread`: failures of the usual form of
+/// chunked content.
+fn faults_of(
+    case: &CaseResult,
+    shrunk: &[Shrunk],
+    limited: bool,
+    unread: &BTreeSet<FailureKind>,
+) -> Vec<BTreeSet<ServerFault>> {
     let failed = case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
     let limit = severity::is_connection_limit(case) || limited && severity::lacks_control(case);
     let limit = limit.then(|| {
         BTreeSet::from([ServerFault { how: String::new(), on: Trigger::ConnectionLimit }])
     });
-    limit.into_iter().chain(failed.map(|one| faults(case, one, shrunk))).collect()
+    let fault = |one| unread_chunks_fault(one, unread).unwrap_or_else(|| faults(case, one, shrunk));
+    limit.into_iter().chain(failed.map(fault)).collect()
 }
 
 fn faults(
@@ -220,7 +230,8 @@ fn faults(
     if is_error {
         on = error_triggers(case, &sent, &reading, on);
     }
-    if (is_error || is_silent(judgement.kind)) && severity::is_http1(&case.case) {
+    let is_unanswered = is_silent(judgement.kind) || judgement.kind == Some(FailureKind::Closed);
+    if (is_error || is_unanswered) && severity::is_http1(&case.case) {
         on.extend(valid_triggers(&sent, &reading));
     }
     let has_trailers = reading.trailers > 0 || reading.faults.contains(&FramingFault::Trailer);
@@ -232,7 +243,8 @@ fn faults(
         on.extend(unread_chunks(&sent, &reading));
     }
     let repeats = is_error || judgement.kind == Some(FailureKind::Foreign);
-    if on.is_empty() && repeats && is_pipelined(&sent, &reading) {
+    let lacks_later = judgement.kind == Some(FailureKind::NextHangs) && lacks_content(&sent);
+    if on.is_empty() && (repeats && is_pipelined(&sent, &reading) || lacks_later) {
         on.insert(Trigger::Pipelined);
     }
     on.into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
@@ -286,6 +298,63 @@ fn unread_chunks(sent: &[u8], reading: &FramingReading) -> Vec<Trigger> {
     let is_valid = !reading.is_invalid();
     let form = (is_valid && !is_usual).then_some(Trigger::ChunkedForm);
     std::iter::once(Trigger::ChunkedContent).chain(form).collect()
+}
+
+/// Failures that chunked content may cause in any of its forms.
+fn may_be_unread_chunks(kind: FailureKind) -> bool {
+    use FailureKind::{Closed, Hang, Refused, Status, Unfinished};
+    matches!(kind, Closed | Hang | Refused | Status(_) | Unfinished)
+}
+
+/// Returns how requests with chunked content in its usual form failed. Other forms of it that fail
+/// in the same way have the same cause.
+fn unread_chunk_failures(cases: &[CaseResult]) -> BTreeSet<FailureKind> {
+    let usual = cases.iter().flat_map(usual_chunks);
+    usual.filter_map(|one| one.judgement.kind).filter(|kind| may_be_unread_chunks(*kind)).collect()
+}
+
+/// Returns whether chunked content in its usual form fails in this case.
+fn fails_usual_chunks(case: &CaseResult) -> bool {
+    usual_chunks(case).next().is_some()
+}
+
+/// Returns the failures of chunked content in its usual form.
+fn usual_chunks(case: &CaseResult) -> impl Iterator<Item = &ExchangeResult> {
+    let exchanges = if severity::is_http1(&case.case) { &case.exchanges[..] } else { &[] };
+    exchanges.iter().filter(|one| {
+        let outcome = one.judgement.outcome;
+        outcome.is_finding() && outcome != TestOutcome::Crashed && has_usual_chunks(&one.sent)
+    })
+}
+
+/// Returns whether these bytes are one valid request whose only feature is chunked content.
+fn has_usual_chunks(sent: &[u8]) -> bool {
+    let reading = framing::read(sent);
+    let head = &sent[..reading.head.min(sent.len())];
+    reading.is_exact(sent.len())
+        && matches!(reading.method.as_str(), "PATCH" | "POST" | "PUT")
+        && reading.extensions == 0
+        && reading.trailers == 0
+        && head.windows(CHUNKED.len()).any(|here| here == CHUNKED)
+        && byte_sorts(head).next().is_none()
+}
+
+/// Returns the fault of a request with chunked content, if the server fails in the same way on its
+/// usual form.
+fn unread_chunks_fault(
+    exchange: &ExchangeResult,
+    unread: &BTreeSet<FailureKind>,
+) -> Option<BTreeSet<ServerFault>> {
+    const NAME: &[u8] = b"chunked";
+    let judgement = &exchange.judgement;
+    let kind = judgement.kind.filter(|kind| unread.contains(kind))?;
+    let reading = framing::read(&exchange.sent);
+    let head = &exchange.sent[..reading.head.min(exchange.sent.len())];
+    let is_chunked = field_values(head, b"transfer-encoding")
+        .any(|value| value.to_ascii_lowercase().windows(NAME.len()).any(|here| here == NAME));
+    let known = judgement.cause.is_some() || judgement.outcome == TestOutcome::Crashed;
+    let fault = ServerFault { how: kind.to_string(), on: Trigger::ChunkedContent };
+    (is_chunked && !known).then(|| BTreeSet::from([fault]))
 }
 
 /// The usual field line of chunked content.
@@ -398,6 +467,12 @@ fn crash_by_chunks(case: &CaseResult, reading: &FramingReading) -> Option<Trigge
     let first = deaths.into_iter().find(|death| death.how.is_fault() || death.whole)?;
     let chunked = reading.framing == ContentFraming::Chunked;
     chunked.then(|| Trigger::Chunked(first.how.to_string()))
+}
+
+/// Returns whether these bytes are several valid requests without content.
+fn lacks_content(sent: &[u8]) -> bool {
+    let methods = framing::valid_requests(sent);
+    methods.is_some_and(|count| count > 1) && !framing::read(sent).has_valid_content()
 }
 
 /// Returns whether the bytes continue after a complete request.
@@ -712,6 +787,51 @@ mod tests {
         let fold = "GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n";
         let both = vec![refused("B-01", &folded), refused("S-08", fold)];
         assert_eq!(merged(both), "B-01 S-08=B-01");
+    }
+
+    #[test]
+    fn chunked_content_that_gets_no_response_is_one_cause() {
+        let post = |id: &str, kind, fields: &str, content: &str| {
+            let sent = format!("POST / HTTP/1.1\r\nHost: h\r\n{fields}\r\n\r\n{content}");
+            row(id, Some(kind), "x", sent.as_bytes())
+        };
+        let (field, chunks) = ("Transfer-Encoding: chunked", "1\r\nx\r\n0\r\n\r\n");
+        use FailureKind::{Closed, Hang, Refused};
+        let unusual = |kind| {
+            vec![
+                post("B-02", kind, "Transfer-Encoding: CHUNKED", chunks),
+                post("S-40", kind, field, "1\r\nx\r\n0\r\nA: b\r\n\r\n"),
+                // a server may read other content
+                post("B-09", kind, "Content-Length: 1", "x"),
+            ]
+        };
+        for kind in [Closed, Hang, Refused] {
+            let mut all = unusual(kind);
+            all.push(post("B-14", kind, field, chunks));
+            assert_eq!(merged(all), "B-02=B-14 S-40=B-14 B-09 B-14", "{kind}");
+            // a server that reads the usual form, or fails in another way on it
+            assert_eq!(merged(unusual(kind)), "B-02 S-40 B-09", "{kind}");
+            let mut all = unusual(kind);
+            all.push(post("B-14", FailureKind::Status(500), field, chunks));
+            assert_eq!(merged(all), "B-02 S-40 B-09 B-14", "{kind}");
+        }
+    }
+
+    #[test]
+    fn pipelined_requests_without_a_response_are_one_cause() {
+        let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        let silent =
+            |id: &str, sent: String| row(id, Some(FailureKind::NextHangs), "x", sent.as_bytes());
+        let content = "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx";
+        assert_eq!(
+            merged(vec![
+                silent("K-03", get.repeat(2)),
+                silent("S-43", get.repeat(3)),
+                // the content may be the cause
+                silent("S-42", content.to_owned() + get),
+            ]),
+            "K-03 S-43=K-03 S-42"
+        );
     }
 
     #[test]

@@ -175,6 +175,23 @@ pub fn read(bytes: &[u8]) -> FramingReading {
     reading
 }
 
+/// Maximum number of pipelined requests that are counted.
+const REQUESTS_MAX: usize = 1_000;
+
+/// Returns the number of requests, or `None` if one of them is invalid or incomplete.
+pub fn valid_requests(mut bytes: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    while !bytes.is_empty() && count < REQUESTS_MAX {
+        let reading = read(bytes);
+        let MessageEnd::At(end) = reading.end else { return None };
+        if !reading.is_exact(end) {
+            return None;
+        }
+        (bytes, count) = (&bytes[end..], count + 1);
+    }
+    bytes.is_empty().then_some(count)
+}
+
 /// Iterates over sent lines, with or without the required CR.
 struct Lines<'b> {
     all: &'b [u8],

@@ -465,7 +465,7 @@ fn first_of(words: impl ExactSizeIterator<Item = String>) -> String {
 
 /// Returns whether the last response announces the end of the connection, which our side did not
 /// wait for.
-fn announces_close(talk: &Talk) -> bool {
+pub(crate) fn announces_close(talk: &Talk) -> bool {
     let last = talk.replies.responses.last();
     talk.replies.frames.is_none() && last.is_some_and(|last| !last.persistent)
 }

@@ -94,3 +94,15 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn valid_pipelined_requests_are_counted() {
+    let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let post = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx";
+    let count = |text: String| valid_requests(text.as_bytes());
+    assert_eq!(count(get.repeat(3)), Some(3));
+    assert_eq!(count(post.to_owned() + get), Some(2));
+    assert_eq!(count(post.to_owned() + "x"), None);
+    assert_eq!(count("GET / HTTP/1.1\r\n\r\n".to_owned() + get), None);
+    assert_eq!(count("\n".to_owned() + get), None);
+}

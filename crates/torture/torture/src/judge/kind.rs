@@ -1,8 +1,8 @@
 //! Kinds of failures of a conversation: two failures of one kind may have the same cause.
 
 use super::{
-    Plain, awaits_continue, broken_server, has_ended, is_hang, is_refusal, is_unfinished,
-    out_of_step,
+    Plain, announces_close, awaits_continue, broken_server, has_ended, is_hang, is_refusal,
+    is_unfinished, out_of_step,
 };
 use crate::framing::{self, FramingFault, MessageEnd};
 use dialogue::http2::FOLLOW_UP;
@@ -30,6 +30,7 @@ pub enum FailureKind {
     /// Both were refused, and the connection ended.
     BothRefused,
     /// The valid request after it on the connection got no response, and the connection stays open.
+    /// It is our follow-up, or a request of the same pipeline.
     NextHangs,
     /// Afterwards plain requests did not get their usual response.
     Lost,
@@ -135,6 +136,10 @@ fn follow_up_kind(talk: &Talk) -> FailureKind {
     let (own, behind) = talk.own_and_following();
     let refused = !own.is_empty() && own.iter().all(is_refusal);
     match behind {
+        // the connection stays usable, and its client takes the further ones for later responses
+        [one] if one.persistent && !has_ended(talk) && has_spare_refusals(talk) => {
+            FailureKind::OutOfStep
+        }
         [] => FailureKind::NextHangs,
         [one] if !is_refusal(one) || talk.replies.junk.is_some() => FailureKind::OutOfStep,
         [one] if refused && (has_ended(talk) || !one.persistent) => FailureKind::BothRefused,
@@ -146,18 +151,40 @@ fn follow_up_kind(talk: &Talk) -> FailureKind {
 /// Returns what happened to the message itself.
 fn own(talk: &Talk) -> FailureKind {
     let (own, behind) = talk.own_and_following();
-    let over = has_ended(talk) && behind.is_empty();
+    // a client must not send more after an announced end (RFC 9112 section 9.6)
+    let over = (has_ended(talk) || announces_close(talk)) && behind.is_empty();
     match own.first() {
         // bytes after a message without a known end must not be processed
         Some(first) if refuses_framing(first) && serves_more(talk) => FailureKind::ContentParsed,
         Some(first) if is_refusal(first) => FailureKind::Refused,
         Some(_) if parses_content(talk) || serves_beyond_end(talk) => FailureKind::ContentParsed,
         Some(_) if over => FailureKind::AnswerClosed,
+        Some(_) if lacks_pipelined(talk) => FailureKind::NextHangs,
         Some(_) => FailureKind::Answer,
         None if is_reset(talk) => FailureKind::Refused,
         None if over => FailureKind::Closed,
         None => FailureKind::Answer,
     }
+}
+
+/// Returns whether a single request was refused several times; 408 is sent to idle connections too.
+fn has_spare_refusals(talk: &Talk) -> bool {
+    let (own, _) = talk.own_and_following();
+    let refusals = own.iter().filter(|one| is_refusal(one) && one.status != 408).count();
+    refusals > 1 && refusals == own.len() && is_single(talk)
+}
+
+/// Returns whether later requests of a pipeline of valid requests got no response, although all
+/// earlier ones did and the connection stays open.
+fn lacks_pipelined(talk: &Talk) -> bool {
+    let (own, behind) = talk.own_and_following();
+    let waits = talk.end == TalkEnd::Silent && talk.all_sent && talk.before_follow_up.is_none();
+    let is_served = |one: &Response| one.complete && one.persistent && !is_refusal(one);
+    if !waits || talk.replies.frames.is_some() || talk.replies.junk.is_some() {
+        return false;
+    }
+    let requests = framing::valid_requests(&crate::record::sent(&talk.steps));
+    behind.is_empty() && own.iter().all(is_served) && requests.is_some_and(|all| all > own.len())
 }
 
 /// Returns whether a request behind the first was processed; behind a response that announces the

@@ -599,3 +599,56 @@ fn the_order_of_responses_does_not_depend_on_support_for_head() {
     }
     assert_eq!(outcome(format!("{OK}{}{BAD_OPEN}", head("200 OK"))), TestOutcome::Fail);
 }
+
+#[test]
+fn a_pipelined_request_without_a_response_hangs() {
+    let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let kind = |sent: &str, end| ended(sent, "404", OK, end).kind;
+    assert_eq!(kind(&get.repeat(2), TalkEnd::Silent), Some(FailureKind::NextHangs));
+    // the server may close the connection instead, and needs not respond to an invalid request
+    assert_eq!(kind(&get.repeat(2), TalkEnd::Closed), Some(FailureKind::AnswerClosed));
+    assert_eq!(kind(&(get.to_owned() + "x\r\n\r\n"), TalkEnd::Silent), Some(FailureKind::Answer));
+}
+
+#[test]
+fn an_announced_close_ends_the_connection() {
+    let post = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1x\r\n\r\nx";
+    let parting = OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    let kind = |received: &str| ended(post, "400", received, TalkEnd::Open).kind;
+    assert_eq!(kind(&parting), Some(FailureKind::AnswerClosed));
+    assert_eq!(kind(OK), Some(FailureKind::Answer));
+}
+
+#[test]
+fn several_refusals_of_one_request_desynchronize_the_connection() {
+    let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let kind = |sent: &str, received: &str, end| {
+        let steps = vec![Move::Send(sent.as_bytes().to_vec())];
+        let talk = Talk { steps, ..talk(received, end, Some(2)) };
+        judge(&exchange("4xx", "", ""), RequirementLevel::Must, &talk, &talk_page()).kind
+    };
+    let thrice = BAD_OPEN.repeat(3);
+    assert_eq!(kind(get, &thrice, TalkEnd::Open), Some(FailureKind::OutOfStep));
+    // one refusal for each request
+    assert_eq!(kind(&get.repeat(2), &thrice, TalkEnd::Open), Some(FailureKind::NextRefused));
+    assert_eq!(kind(get, &thrice, TalkEnd::Closed), Some(FailureKind::BothRefused));
+}
+
+#[test]
+fn requests_after_an_announced_close_show_nothing_about_lookalikes() {
+    let cases = crate::catalogue::cases().unwrap();
+    let exchanges = &cases.iter().find(|case| case.id == "B-10").unwrap().exchanges;
+    let name = "a request after an underscore in Content-Length";
+    let exchange = exchanges.iter().find(|one| one.name == name).unwrap();
+    let parting = OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    let outcome = |received: String| {
+        let at = |seconds, what| TalkEvent { at: Nanos::from_secs(seconds), what };
+        let events = vec![at(0, What::Sent(1)), at(0, What::Received(1))];
+        let talk = Talk { events, ..talk(&received, TalkEnd::Silent, None) };
+        judge(exchange, RequirementLevel::Must, &talk, &talk_page()).outcome
+    };
+    assert_eq!(outcome(parting.repeat(2)), TestOutcome::Alternative);
+    assert_eq!(outcome(parting.clone()), TestOutcome::Alternative);
+    // the second request is parsed as content
+    assert_eq!(outcome(OK.to_owned()), TestOutcome::Fail);
+}
