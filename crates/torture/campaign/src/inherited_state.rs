@@ -32,9 +32,7 @@ pub(crate) fn confirm(
     before: &[Suspect],
     result: &mut ExchangeResult,
 ) {
-    // an exchange that often fails by chance does so after any conversation
-    let share = f64::from(result.failed) / f64::from(result.tries.max(1));
-    if share.powi(CONFIRMATIONS) > CHANCE_MAX {
+    if !may_be_inherited(result) {
         return;
     }
     let Some(guilty) = preceding_causes(runner, case, exchange, before) else { return };
@@ -50,6 +48,17 @@ pub(crate) fn confirm(
     );
     let scripts: Vec<TalkScript> = guilty.into_iter().map(|one| one.script).collect();
     runner.report(CampaignEvent::FailsAfter { name: &exchange.name, before: &scripts });
+}
+
+/// Returns whether an earlier request of another client may be the cause of a failure that some
+/// attempts show.
+fn may_be_inherited(result: &ExchangeResult) -> bool {
+    // an exchange that often fails by chance does so after any conversation
+    let share = f64::from(result.failed) / f64::from(result.tries.max(1));
+    // a request whose content got a response shows the fault itself; how soon that response arrives
+    // decides whether it is seen
+    let is_own = result.judgement.kind == Some(FailureKind::ContentParsed);
+    share.powi(CONFIRMATIONS) <= CHANCE_MAX && !is_own
 }
 
 /// Returns the smallest set of earlier conversations, in order, after which the exchange fails
@@ -111,4 +120,30 @@ fn fails_after(
     let talk = runner.hold(script);
     let judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
     Ok(judgement.outcome == TestOutcome::Fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torture::judge::Judgement;
+    use units::Nanos;
+
+    #[test]
+    fn parsed_content_and_frequent_failures_are_not_inherited() {
+        let inherited = |kind, failed| {
+            may_be_inherited(&ExchangeResult {
+                name: "x".to_owned(),
+                judgement: Judgement { kind: Some(kind), ..Judgement::default() },
+                tries: 20,
+                failed,
+                sent: Vec::new(),
+                received: Vec::new(),
+                took: Nanos::ZERO,
+                pauses: Vec::new(),
+            })
+        };
+        assert!(inherited(FailureKind::Answer, 8));
+        assert!(!inherited(FailureKind::Answer, 16));
+        assert!(!inherited(FailureKind::ContentParsed, 8));
+    }
 }
