@@ -97,6 +97,11 @@ fn unfinished(end: SearchEnd, tail: usize) -> String {
 /// Remark on a crash that was observed only once.
 const UNCONFIRMED: &str = "; seen once: the server was not restarted, so the cause is unconfirmed";
 
+/// Remarks on a suspect and on a culprit of a server that was not restarted.
+const LAST_BEFORE: &str = "the last request before the crash; whether it is the cause is unknown, \
+    because the server was not restarted";
+const SILENT_SINCE: &str = "since then the server has not responded to any request";
+
 /// Names the last conversation as suspect, because the server has exited for good or no longer
 /// responds.
 pub(crate) fn suspect(
@@ -119,9 +124,9 @@ pub(crate) fn suspect(
     // a request that got its response did not hang
     let last = match crashed {
         true => runner.trail.take_last(),
-        false => runner.trail.take_first_silent(&case.id),
+        false => runner.trail.take_first_silent(&case.id).map(|one| (one, None)),
     };
-    let Some(last) = last else {
+    let Some((last, earlier)) = last else {
         let why = "no plain request has got a response since, although the last conversations all got theirs";
         return result.notes.push(why.to_owned());
     };
@@ -130,21 +135,19 @@ pub(crate) fn suspect(
         one.name == last.name && one.judgement.outcome == TestOutcome::Crashed
     };
     if let Some(recorded) = result.exchanges.iter_mut().find(|one| known(one)) {
-        recorded.judgement.why.push_str(UNCONFIRMED);
+        let why = &mut recorded.judgement.why;
+        let earlier = earlier.filter(|earlier| !why.contains(earlier)).unwrap_or_default();
+        why.push_str(&format!("{earlier}{UNCONFIRMED}"));
         return;
     }
-    let (outcome, why) = match affected {
-        AffectedPart::Server => (
-            TestOutcome::Crashed,
-            "the last request before the crash; whether it is the cause is unknown, because the \
-             server was not restarted",
-        ),
-        _ => (TestOutcome::Fail, "since then the server has not responded to any request"),
+    let (outcome, why) = match crashed {
+        true => (TestOutcome::Crashed, format!("{LAST_BEFORE}{}", earlier.unwrap_or_default())),
+        false => (TestOutcome::Fail, SILENT_SINCE.to_owned()),
     };
     let Some(talk) = last.talk else { return };
     let role = if crashed { SUSPECT } else { CULPRIT };
     let name = format!("{role}{}", last.name);
-    let judgement = loss(&talk, outcome, FailureKind::Stopped, why.to_owned());
+    let judgement = loss(&talk, outcome, FailureKind::Stopped, why);
     keep(runner, case, &name, Rate::ONCE, (&last.script, talk), judgement, result);
 }
 

@@ -6,7 +6,7 @@ use crate::attempts::Rate;
 use crate::memory_watch::IDLE_GROWN;
 use crate::trail::Suspect;
 use crate::{Runner, culprit, scripts};
-use dialogue::talk::{TalkEnd, TalkScript};
+use dialogue::talk::TalkScript;
 use sample::ServerState;
 use std::collections::BTreeSet;
 use torture::case::{Case, Exchange};
@@ -81,7 +81,7 @@ pub(crate) fn examine(runner: &mut Runner<'_>, case: &Case, result: &mut CaseRes
     if !before.machine.is_empty() {
         return;
     }
-    if runner.trail.suspects().last().is_some_and(is_given_up) {
+    if runner.trail.suspects().last().is_some_and(Suspect::is_given_up) {
         runner.world.pause(SETTLE);
     }
     let Some(level) = level(runner, &before) else { return };
@@ -137,14 +137,9 @@ fn guilty_of(suspects: &[Suspect], (onset, age): (Nanos, Nanos)) -> Option<&Susp
     let start = |suspect: &Suspect| suspect.talk.as_ref().map_or(Nanos::ZERO, |talk| talk.start);
     let last = suspects.iter().rposition(|one| start(one) <= onset + slack);
     let last = last.unwrap_or_default();
-    let previous = last.checked_sub(1).map(|at| &suspects[at]).filter(|one| is_given_up(one));
+    let previous = last.checked_sub(1).map(|at| &suspects[at]).filter(|one| one.is_given_up());
     let is_close = suspects.get(last).is_some_and(|one| start(one) + slack >= onset);
     previous.filter(|_| is_close).or(suspects.get(last))
-}
-
-/// Returns whether the client ended a conversation without a response.
-pub(crate) fn is_given_up(suspect: &Suspect) -> bool {
-    suspect.talk.as_ref().is_some_and(|talk| talk.end == TalkEnd::Silent)
 }
 
 /// Records growth without further requests, with the last conversation that began before it.

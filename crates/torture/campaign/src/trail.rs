@@ -26,6 +26,28 @@ impl Suspect {
     pub(crate) fn new(case: &Case, name: &str, script: TalkScript, talk: Talk) -> Suspect {
         Suspect { case: case.id.clone(), name: name.to_owned(), script, talk: Some(talk) }
     }
+
+    /// Returns whether the client ended the conversation without a response.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.talk.as_ref().is_some_and(|talk| talk.end == TalkEnd::Silent)
+    }
+
+    /// Names it as a possible cause of a crash during the next conversation, `name` of `case`, if
+    /// the client gave it up: the server may have noticed the end of that connection later.
+    pub(crate) fn as_earlier_cause(&self, case: &str, name: &str) -> Option<String> {
+        if !self.is_given_up() || (self.case == case && self.name == name) {
+            return None;
+        }
+        let place = match self.case == case {
+            true => String::new(),
+            false => format!(" of {}", self.case),
+        };
+        Some(format!(
+            "; the cause may be the request before it ({}{place}), which got no response and was \
+            given up",
+            self.name
+        ))
+    }
 }
 
 #[derive(Debug)]
@@ -101,9 +123,13 @@ impl Trail {
         self.before_loss.take().unwrap_or_else(|| self.suspects())
     }
 
-    /// Returns the last conversation before the loss, or of all.
-    pub(crate) fn take_last(&mut self) -> Option<Suspect> {
-        self.take_tail().pop()
+    /// Returns the last conversation before the loss, or of all, and names the one before it if
+    /// that may be the cause of a crash too.
+    pub(crate) fn take_last(&mut self) -> Option<(Suspect, Option<String>)> {
+        let mut tail = self.take_tail();
+        let last = tail.pop()?;
+        let earlier = tail.last().and_then(|one| one.as_earlier_cause(&last.case, &last.name));
+        Some((last, earlier))
     }
 
     /// Returns the first of the last conversations before the loss, or of all, that belong to this
@@ -138,7 +164,7 @@ mod tests {
                 start: Nanos::ZERO,
                 connected: None,
                 over: Nanos::ZERO,
-                end: TalkEnd::Silent,
+                end: if received.is_empty() { TalkEnd::Silent } else { TalkEnd::Open },
                 steps: Vec::new(),
                 replies,
                 before_follow_up: None,
@@ -165,6 +191,17 @@ mod tests {
         assert!(trail.take_first_silent("S-01").is_none());
         trail.add(suspect("S-02", "last", ok));
         assert!(trail.take_first_silent("S-02").is_none());
-        assert_eq!(trail.take_last().unwrap().name, "last");
+        let (last, earlier) = trail.take_last().unwrap();
+        let given_up = "; the cause may be the request before it (also), which got no response and \
+            was given up";
+        assert_eq!((last.name.as_str(), earlier.as_deref()), ("last", Some(given_up)));
+        // an attempt at the same request, or one that got its response, is no other cause
+        trail.add(suspect("S-02", "last", ""));
+        assert_eq!(trail.take_last().unwrap().1, None);
+        trail.add(suspect("S-03", "next", ok));
+        let (next, earlier) = trail.take_last().unwrap();
+        assert!(next.name == "next" && earlier.unwrap().contains("(last of S-02)"));
+        trail.add(suspect("S-03", "end", ok));
+        assert_eq!(trail.take_last().unwrap().1, None);
     }
 }

@@ -5,7 +5,7 @@
 use crate::attempts::{Reproduced, Tries};
 use crate::life::AffectedPart;
 use crate::trail::Suspect;
-use crate::{Runner, TRIES, gate, inherited_state, memory, preconditions, scripts};
+use crate::{Runner, TRIES, gate, inherited_state, preconditions, scripts};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use std::collections::VecDeque;
 use torture::case::{Case, Exchange, ScriptStep};
@@ -249,24 +249,14 @@ pub(crate) fn blame_conversation(
     guilty.kind = Some(FailureKind::Lost);
 }
 
-/// Names the request before a crash as a possible cause if the client gave it up: the server may
-/// have noticed the end of that connection later.
+/// Names the request before a crash as a possible cause if the client gave it up.
 fn name_given_up(runner: &Runner<'_>, case: &Case, exchange: &Exchange, judged: &mut Judgement) {
-    let suspects = runner.trail.suspects();
-    let previous = suspects.last().filter(|one| memory::is_given_up(one));
-    let is_same = |one: &Suspect| one.case == case.id && one.name == exchange.name;
-    let Some(previous) = previous.filter(|one| !is_same(one)) else { return };
-    if judged.kind == Some(FailureKind::Lost) {
-        let place = match previous.case == case.id {
-            true => String::new(),
-            false => format!(" of {}", previous.case),
-        };
-        judged.why.push_str(&format!(
-            "; the cause may be the request before it ({}{place}), which got no response and was \
-            given up",
-            previous.name
-        ));
+    if judged.kind != Some(FailureKind::Lost) {
+        return;
     }
+    let previous = runner.trail.suspects().pop();
+    let earlier = previous.and_then(|one| one.as_earlier_cause(&case.id, &exchange.name));
+    judged.why.push_str(&earlier.unwrap_or_default());
 }
 
 /// Returns the time that an exchange pauses before everything is sent.
