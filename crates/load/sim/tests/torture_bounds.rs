@@ -331,10 +331,18 @@ fn target() -> TestTarget {
 }
 
 fn run(field: &mut Field, only: &[&str]) -> RunResult {
+    run_with(field, &settings(), only)
+}
+
+fn run_with(field: &mut Field, settings: &Settings, only: &[&str]) -> RunResult {
     let mut cases = catalogue::cases().unwrap();
     cases.retain(|case| only.contains(&case.id.as_str()));
+    campaign::run(&target(), settings, &cases, field, &mut Unwatched)
+}
+
+fn settings() -> Settings {
     let probing = Probing { every: Nanos::SECOND, ..Probing::default() };
-    let settings = Settings {
+    Settings {
         seed: 1,
         executions_max: u64::MAX,
         probing,
@@ -343,8 +351,7 @@ fn run(field: &mut Field, only: &[&str]) -> RunResult {
         slots: None,
         search: None,
         ..Settings::default()
-    };
-    campaign::run(&target(), &settings, &cases, field, &mut Unwatched)
+    }
 }
 
 fn governor(class: Class) -> Governor {
@@ -467,6 +474,22 @@ fn odd_traffic_is_announced_in_the_server_log() {
     assert!(agents.iter().any(|line| line.contains("(during F-01: ")), "{agents:?}");
     assert!(agents.iter().any(|line| line.contains("(after S-01: ")), "{agents:?}");
     assert!(agents.last().unwrap().contains("(after F-01: "), "{agents:?}");
+}
+
+#[test]
+fn cases_beyond_the_time_for_all_cases_are_counted() {
+    let (world, _, _) = counted(Some(RIGHT));
+    // three requests per second
+    let mut field = Field::governed(world, governor(Class::Public));
+    let budget = Some(Nanos::from_secs(40));
+    let settings = Settings { budget, ..settings() };
+    let result = run_with(&mut field, &settings, &["S-01", "F-01", "F-02"]);
+    let rows = result.cases.iter().map(|case| (case.case.id.as_str(), case.out_of_time));
+    assert_eq!(rows.collect::<Vec<_>>(), [("F-01", true), ("F-02", true), ("S-01", false)]);
+    let cut = "stopped by the time limit for all cases, 40.0 s (--budget SPAN raises it)";
+    assert_eq!(result.cases[0].notes, [cut]);
+    let skipped = result.cases[1].skipped.as_deref().unwrap();
+    assert!(skipped.contains("time limit for all cases, 40.0 s"), "{skipped}");
 }
 
 #[test]

@@ -172,6 +172,9 @@ fn run(
     // the store comes first: its result is complete even if writing files fails
     let kept = keep(keeping, &torture, args.outputs.quiet);
     outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
+    if let Some(missing) = torture.incomplete() {
+        crate::print_message(&missing);
+    }
     if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
         crate::netpath_command::print_facts(facts);
     }
@@ -232,6 +235,8 @@ fn exit_code(args: &TortureArgs, stopped: bool, torture: &TortureRecord) -> Code
         _ if !torture.is_conclusive() => Code::NoConnection,
         TortureRecord { ended_early: Some(_), .. } => Code::Invalid,
         _ if torture.fails() && !args.outputs.report_only => Code::Missed,
+        // a gate must not pass on cases that never ran
+        _ if torture.out_of_time > 0 && !args.outputs.report_only => Code::Invalid,
         _ => Code::Done,
     }
 }

@@ -162,6 +162,17 @@ fn a_server_that_exits_is_reported_as_lost() {
 }
 
 #[test]
+fn cases_without_time_make_a_gate_fail() {
+    // 1,000 executions at 50 ms each take longer than the time for all cases
+    let site = Site::start(&[("delay", "50ms")]);
+    let words = ["torture", "--only", "S-01,F-01,F-02", "--budget", "6s", "--json", "-"];
+    let ran = run(&[&words[..], &[&site.url("/hw")]].concat()).expect(&[4]);
+    let why = "Incomplete: of 3 cases, 2 were not tested, or not to the end";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    assert_eq!(ran.json()["out_of_time"], 2);
+}
+
+#[test]
 fn forbidden_targets_are_refused_before_anything_is_sent() {
     for (url, part) in [
         ("http://8.8.8.8/", "--no-audit is for targets on this machine: this one is public"),

@@ -63,6 +63,10 @@ pub struct TortureRecord {
     pub interrupted: bool,
     /// Reason why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
+    /// Number of cases that were not tested, or not completely, because the time for all cases
+    /// (`--budget`) was used up.
+    #[serde(default)]
+    pub out_of_time: u64,
     /// Seed of all random choices.
     #[serde(default)]
     pub seed: u64,
@@ -215,6 +219,7 @@ impl TortureRecord {
             elapsed_s: result.took.as_secs_f64(),
             interrupted: result.interrupted,
             ended_early: result.ended_early.clone(),
+            out_of_time: result.cases.iter().filter(|case| case.out_of_time).count() as u64,
             seed: report.seed,
             fail_on: report.fail_on,
             version: report.environment.version.clone(),
@@ -304,9 +309,20 @@ impl TortureRecord {
         self.cases.iter().any(|case| case.outcome.is_tested())
     }
 
-    /// Returns whether cases are missing: it was interrupted, or ended early.
+    /// Returns whether cases are missing: it was interrupted, ended early, or lacked time.
     pub fn is_cut(&self) -> bool {
-        self.interrupted || self.ended_early.is_some()
+        self.interrupted || self.ended_early.is_some() || self.out_of_time > 0
+    }
+
+    /// Returns a sentence about the cases for which there was no time; `None` if there are none.
+    pub fn incomplete(&self) -> Option<String> {
+        let count = Some(self.out_of_time).filter(|count| *count > 0)?;
+        Some(format!(
+            "Incomplete: of {} cases, {count} {} not tested, or not to the end, because the time \
+            for all cases was used up (--budget SPAN raises it, --only ID,… selects cases).",
+            self.cases.len(),
+            if count == 1 { "was" } else { "were" }
+        ))
     }
 
     /// Returns the waiver of the findings of this case, if there is one.

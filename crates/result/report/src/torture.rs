@@ -132,7 +132,8 @@ fn remarks(record: &TortureRecord) -> impl Iterator<Item = String> {
     let early = record.ended_early.as_ref().map(|why| format!("It ended early: {why}."));
     let no_post =
         |seen: &String| format!("The page named by --post did not accept a body: {seen}.");
-    let all = early.into_iter().chain(record.post_trouble.as_ref().map(no_post));
+    let cut = early.into_iter().chain(record.incomplete());
+    let all = cut.chain(record.post_trouble.as_ref().map(no_post));
     all.map(|reported| words::safe(&reported))
 }
 

@@ -8,7 +8,7 @@ use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::Case;
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, Recovery};
-use units::show;
+use units::{Nanos, show};
 
 /// Requests the probed page once.
 fn ask(runner: &mut Runner<'_>) -> Talk {
@@ -38,16 +38,28 @@ pub(crate) fn conclude(runner: &mut Runner<'_>, before: Spent, result: &mut Case
     let governor = runner.world.governor();
     let spent = governor.spent().since(before);
     let cut_off = governor.case_ends().is_some_and(|at| at <= now);
-    let bound = governor.bounds().map(|bounds| bounds.case_max);
+    let limit = governor.case_limit();
     governor.end_case();
     governor.set_beacon(now, None);
     result.spent = spent;
     runner.health.announce(format!("after {}: {}", result.case.id, spent.words()));
-    if let Some(bound) = bound.filter(|_| cut_off) {
-        let span = show::duration(bound);
-        result.notes.push(format!("stopped by the time limit of a case, {span}"));
+    if cut_off {
+        result.out_of_time = limit.is_none();
+        result.notes.push(stopped_by(limit, runner.settings.budget));
         if result.case.exchanges.len() > result.exchanges.len() {
             result.show(TestOutcome::Inconclusive);
+        }
+    }
+}
+
+/// Describes the time limit that stopped a case: its own, or the one for all cases.
+fn stopped_by(limit: Option<Nanos>, budget: Option<Nanos>) -> String {
+    let shown = |span: Nanos| format!(", {}", show::duration(span));
+    match limit {
+        Some(limit) => format!("stopped by the time limit of a case{}", shown(limit)),
+        None => {
+            let budget = budget.map(shown).unwrap_or_default();
+            format!("stopped by the time limit for all cases{budget} (--budget SPAN raises it)")
         }
     }
 }

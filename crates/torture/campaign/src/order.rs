@@ -74,6 +74,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
         if let Some(why) = time_limit_reason(runner) {
             let mut left = CaseResult::new(case);
             left.skip(why);
+            left.out_of_time = true;
             runner.report(CampaignEvent::CaseOver(&left));
             result.cases.push(left);
             continue;

@@ -346,6 +346,14 @@ impl Governor {
         self.cases_end.is_some_and(|at| at <= now)
     }
 
+    /// Returns the time limit of the case; `None` if the time for all cases ends earlier, or
+    /// without limits.
+    pub fn case_limit(&self) -> Option<Nanos> {
+        let bounds = self.bounds.as_ref()?;
+        let by_all = self.cases_end.is_some() && self.case_ends() == self.cases_end;
+        (!by_all).then(|| bounds.case_max.max(self.case_least))
+    }
+
     /// Returns when the time of the case is up; everything except probes ends then.
     pub fn case_ends(&self) -> Option<Nanos> {
         match self.case_ends {

@@ -81,6 +81,8 @@ pub struct CaseResult {
     pub outcome: TestOutcome,
     /// Reason why it was skipped.
     pub skipped: Option<String>,
+    /// True if the time limit for all cases skipped it, or stopped it before its end.
+    pub out_of_time: bool,
     /// The case that shows the same fault and represents it.
     pub same_as: Option<String>,
     /// The exchanges; for random data, only the first failures.
@@ -145,6 +147,7 @@ impl CaseResult {
             case: case.clone(),
             outcome: TestOutcome::Pass,
             skipped: None,
+            out_of_time: false,
             same_as: None,
             exchanges: Vec::new(),
             tally: BTreeMap::new(),

@@ -248,3 +248,21 @@ fn a_case_gets_its_requested_time() {
     assert_eq!(one.admit(ms(6), &peer(), false), Admission::Now);
     assert_eq!(one.case_ends(), Some(ms(6) + Nanos::from_secs(180)));
 }
+
+#[test]
+fn a_case_is_limited_by_its_own_time_or_by_that_of_all_cases() {
+    let (at, opened) = (Nanos::from_secs, ms(500));
+    for (lengthened, all, limit) in [
+        (Nanos::ZERO, None, Some(at(180))),
+        (at(600), None, Some(at(600))),
+        (Nanos::ZERO, Some(at(100)), None),
+        (Nanos::ZERO, Some(at(300)), Some(at(180))),
+    ] {
+        let mut one = governor(wide());
+        all.into_iter().for_each(|all| one.end_cases_at(all));
+        one.begin_case();
+        one.lengthen_case(lengthened);
+        assert_eq!(one.admit(opened, &peer(), false), Admission::Now);
+        assert_eq!(one.case_limit(), limit);
+    }
+}
