@@ -54,6 +54,61 @@ impl MemoryWatch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dialogue::governor::{Governor, Stop};
+    use dialogue::talk::{Carried, Director};
+    use sample::ServerState;
+
+    /// A world whose server is only asked for its memory.
+    struct MemoryOnly {
+        now: Nanos,
+        carried: Carried,
+        governor: Governor,
+    }
+
+    impl World for MemoryOnly {
+        fn now(&mut self) -> Nanos {
+            self.now
+        }
+
+        fn play(&mut self, _: &mut dyn Director) {}
+
+        fn pause(&mut self, span: Nanos) {
+            self.now += span;
+        }
+
+        fn carried(&mut self) -> &mut Carried {
+            &mut self.carried
+        }
+
+        fn governor(&mut self) -> &mut Governor {
+            &mut self.governor
+        }
+
+        fn server(&mut self) -> Option<ServerState> {
+            panic!("the whole state takes long on a machine with many sockets");
+        }
+
+        fn server_memory(&mut self) -> Option<u64> {
+            Some(self.now.0)
+        }
+
+        fn stopped(&self) -> Option<Stop> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_sample_reads_the_memory_only() {
+        let governor = Governor::unbounded();
+        let mut world = MemoryOnly { now: Nanos::ZERO, carried: Carried::default(), governor };
+        let mut watch = MemoryWatch::default();
+        for _ in 0..4 {
+            watch.sample(&mut world);
+            world.pause(Nanos::from_millis(50));
+        }
+        let every = SAMPLE_EVERY;
+        assert_eq!(watch.samples, [(Nanos::ZERO, 0), (every, every.0)]);
+    }
 
     #[test]
     fn growth_begins_before_the_first_raised_sample() {
