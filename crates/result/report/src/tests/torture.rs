@@ -253,3 +253,22 @@ fn the_json_is_parsed_back() {
     let wrong = json(&mixed().record()).replace("\"outcome\": \"flaky\"", "\"outcome\": \"fine\"");
     assert!(read(&wrong).unwrap_err().contains("\"fine\" is not an outcome at line"));
 }
+
+/// A result must not look complete if there was no time for some cases.
+#[test]
+fn cases_without_time_are_named_in_every_form() {
+    let mut report = mixed();
+    report.result.cases.retain(|case| !case.outcome.is_finding());
+    report.result.cases[0].out_of_time = true;
+    let record = report.record();
+    assert_eq!((record.out_of_time, record.is_cut()), (1, true));
+    let why = "Incomplete: of 2 cases, 1 was not tested, or not to the end";
+    let whole = text(&record, Style::default()).replace('\n', " ");
+    assert!(whole.contains(why), "{whole}");
+    let xml = junit(&record);
+    assert!(xml.contains("name=\"all cases are tested\"") && xml.contains(why), "{xml}");
+    report.result.cases[0].out_of_time = false;
+    let record = report.record();
+    assert_eq!((record.is_cut(), record.incomplete()), (false, None));
+    assert!(!junit(&record).contains("all cases are tested"));
+}
