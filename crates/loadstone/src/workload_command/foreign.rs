@@ -274,8 +274,11 @@ pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     };
     if !session.is_reachable() {
         let url = plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default();
-        let text =
-            format!("no connection to {url}; start the server, or give another URL after the file");
+        let why = session.first_failure().unwrap_or("the server did not accept one");
+        let text = format!(
+            "no connection to {url}: {why}; start the server, change [tls] of the plan, or give \
+             another URL after the file"
+        );
         return Err(Failure { code: Code::NoConnection, text });
     }
     let mut watch = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Watchers(Vec::new())) };
