@@ -242,9 +242,7 @@ fn faults(
     } else if judgement.kind == Some(FailureKind::ContentParsed) && severity::is_http1(&case.case) {
         on.extend(unread_chunks(&sent, &reading));
     }
-    let repeats = is_error || judgement.kind == Some(FailureKind::Foreign);
-    let lacks_later = judgement.kind == Some(FailureKind::NextHangs) && lacks_content(&sent);
-    if on.is_empty() && (repeats && is_pipelined(&sent, &reading) || lacks_later) {
+    if on.is_empty() && fails_as_pipeline(judgement.kind, &sent, &reading) {
         on.insert(Trigger::Pipelined);
     }
     on.into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
@@ -467,6 +465,15 @@ fn crash_by_chunks(case: &CaseResult, reading: &FramingReading) -> Option<Trigge
     let first = deaths.into_iter().find(|death| death.how.is_fault() || death.whole)?;
     let chunked = reading.framing == ContentFraming::Chunked;
     chunked.then(|| Trigger::Chunked(first.how.to_string()))
+}
+
+/// Returns whether a failure may be caused by further requests before the response to the first.
+fn fails_as_pipeline(kind: Option<FailureKind>, sent: &[u8], reading: &FramingReading) -> bool {
+    match kind {
+        Some(FailureKind::Status(_) | FailureKind::Foreign) => is_pipelined(sent, reading),
+        Some(FailureKind::NextHangs) => lacks_content(sent),
+        _ => false,
+    }
 }
 
 /// Returns whether these bytes are several valid requests without content.
