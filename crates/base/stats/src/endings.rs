@@ -1,6 +1,5 @@
 //! Ends of the calls of one second: data for a chart of statuses over time.
 
-use crate::Snapshot;
 use sample::FailureClass;
 use std::cmp::Reverse;
 
@@ -22,16 +21,20 @@ pub struct Endings {
 }
 
 impl Endings {
-    /// Returns the counts of one interval.
-    pub fn new(snapshot: &Snapshot) -> Endings {
-        let mut statuses: Vec<(u16, u64)> = snapshot.status.seen().collect();
+    /// Returns the counts of one interval, from (status, responses) and (class, calls), the latter in
+    /// order of the class.
+    pub(crate) fn new(
+        statuses: impl Iterator<Item = (u16, u64)>,
+        failures: impl Iterator<Item = (FailureClass, u64)>,
+    ) -> Endings {
+        let mut statuses: Vec<(u16, u64)> = statuses.collect();
         statuses.sort_by_key(|(status, count)| (Reverse(*count), *status));
         let rest = statuses.split_off(statuses.len().min(ENDINGS_STATUSES_MAX));
         statuses.sort_unstable();
         Endings {
             statuses,
             other_statuses: rest.iter().map(|(_, count)| count).sum(),
-            failures: snapshot.failures.iter().map(|(class, count)| (*class, *count)).collect(),
+            failures: failures.collect(),
         }
     }
 
@@ -77,9 +80,7 @@ mod tests {
     use super::*;
 
     fn answered(statuses: impl Iterator<Item = (u16, u64)>) -> Endings {
-        let mut snapshot = Snapshot::default();
-        statuses.for_each(|(status, count)| snapshot.status.add_n(status, count));
-        Endings::new(&snapshot)
+        Endings::new(statuses, std::iter::empty())
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod snapshot;
 mod spread;
 pub mod steady;
 mod streams;
+mod target_tally;
 mod trials;
 pub mod verdict;
 mod verified;
@@ -61,13 +62,13 @@ pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};
 pub use slices::{SLICES_MAX, TargetSlices};
 pub use snapshot::{
     Connections, Measurement, Recorder, Second, Sessions, Snapshot, StatusTally, TARGET_ROWS_MAX,
-    TargetTally,
 };
 pub use spread::{SPREAD_CLASSES, Spread};
 pub use streams::{
     GRPC_MESSAGES_MAX, GrpcTally, SecondStreams, StepStreams, StreamEnd, StreamMarks, StreamTally,
     TokenTally, TokenUsage,
 };
+pub use target_tally::TargetTally;
 pub use trials::Looks;
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
 pub use verified::{Verified, WRONG_BODIES_MAX};

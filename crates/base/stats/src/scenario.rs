@@ -1,6 +1,6 @@
 //! The figures of one of several simultaneous loads.
 
-use crate::{Counts, Hist, Snapshot};
+use crate::{Counts, Hist};
 
 /// One scenario's part of an interval, or of a run.
 #[derive(Clone, Debug, Default)]
@@ -24,21 +24,6 @@ pub struct ScenarioTally {
 }
 
 impl ScenarioTally {
-    /// Adds the counts of one worker for the scenario.
-    fn add(&mut self, of: &Snapshot) {
-        let issued = of.service.count() + of.plain.count();
-        self.counts.merge(&of.counts);
-        self.unissued += of.counts.dropped + of.counts.done().saturating_sub(issued);
-        self.sessions_started += of.sessions.started;
-        self.in_window += of.in_window;
-        self.good_in_window += of.good_in_window;
-        self.body_bytes += of.body_bytes;
-        self.warm_up += of.warm_up.done();
-        for times in [&of.succeeded, &of.plain, &of.timed_out] {
-            self.response.merge(times);
-        }
-    }
-
     pub(crate) fn merge(&mut self, other: &ScenarioTally) {
         // in a fleet these are received from another machine
         let sum = |mine: &mut u64, theirs: u64| *mine = mine.saturating_add(theirs);
@@ -68,17 +53,6 @@ impl ScenarioTally {
             started => started.min(intended),
         };
         Some(arrived.saturating_sub(missed) as f64 / intended as f64)
-    }
-}
-
-impl Snapshot {
-    /// Merges a snapshot of one of several loads into the total, and into that load's own figures.
-    pub fn merge_scenario(&mut self, scenario: usize, of: &Snapshot) {
-        self.merge(of);
-        if self.scenarios.len() <= scenario {
-            self.scenarios.resize_with(scenario + 1, ScenarioTally::default);
-        }
-        self.scenarios[scenario].add(of);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Response times of each target over time, in a bounded number of slices.
 
-use crate::TargetTally;
+use crate::target_tally::TargetTally;
 use units::Nanos;
 
 /// Maximum number of slices of a run; beyond it, neighbors are merged.

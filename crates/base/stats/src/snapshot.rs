@@ -2,6 +2,7 @@
 
 use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
+use crate::target_tally::{TargetTally, merge_rows};
 use crate::{
     Backends, Blocks, Counts, Endings, FailedResponses, Hist, Instants, JourneyTally, Looks,
     MessageTally, ScenarioTally, SecondMessages, SecondStreams, ServerTimings, Spread, StreamEnd,
@@ -52,67 +53,19 @@ impl StatusTally {
     }
 }
 
-/// Calls of a part of the run: one row of the table by target, or by kind of clients.
-#[derive(Clone, Debug, Default)]
-pub struct TargetTally {
-    pub succeeded: u64,
-    pub failed: u64,
-    pub timed_out: u64,
-    pub body_bytes: u64,
-    /// Ended calls of the warm-up, which no other figure here includes.
-    pub warm_up: u64,
-    /// Response times of succeeded and timed-out calls.
-    pub response: Hist,
-}
-
-impl TargetTally {
-    #[inline]
-    fn count(&mut self, sample: &Sample, outcome: Outcome) {
-        match outcome {
-            Outcome::Succeeded => self.succeeded += 1,
-            Outcome::Failed => self.failed += 1,
-            _ => self.timed_out += 1,
-        }
-        self.body_bytes += sample.body_bytes;
-        if outcome != Outcome::Failed {
-            self.response.record(sample.done - sample.intended);
-        }
+/// Adds the counts of one worker for the scenario.
+fn add_to_scenario(scenario: &mut ScenarioTally, of: &Snapshot) {
+    let issued = of.service.count() + of.plain.count();
+    scenario.counts.merge(&of.counts);
+    scenario.unissued += of.counts.dropped + of.counts.done().saturating_sub(issued);
+    scenario.sessions_started += of.sessions.started;
+    scenario.in_window += of.in_window;
+    scenario.good_in_window += of.good_in_window;
+    scenario.body_bytes += of.body_bytes;
+    scenario.warm_up += of.warm_up.done();
+    for times in [&of.succeeded, &of.plain, &of.timed_out] {
+        scenario.response.merge(times);
     }
-
-    pub(crate) fn add_to(&self, counts: &mut Counts, response: &mut Hist) {
-        counts.succeeded += self.succeeded;
-        counts.failed += self.failed;
-        counts.timed_out += self.timed_out;
-        response.merge(&self.response);
-    }
-
-    /// Returns the number of ended calls.
-    pub fn ended(&self) -> u64 {
-        self.succeeded + self.failed + self.timed_out
-    }
-
-    pub fn merge(&mut self, other: &TargetTally) {
-        self.succeeded += other.succeeded;
-        self.failed += other.failed;
-        self.timed_out += other.timed_out;
-        self.body_bytes += other.body_bytes;
-        self.warm_up += other.warm_up;
-        self.response.merge(&other.response);
-    }
-
-    /// Clears the counts and keeps the memory.
-    fn clear(&mut self) {
-        let response = self.response.take_cleared();
-        *self = TargetTally { response, ..TargetTally::default() };
-    }
-}
-
-/// Adds up rows of the same numbers.
-fn merge_rows(mine: &mut Vec<TargetTally>, theirs: &[TargetTally]) {
-    if mine.len() < theirs.len() {
-        mine.resize_with(theirs.len(), TargetTally::default);
-    }
-    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
 }
 
 /// Connections of an interval.
@@ -250,6 +203,21 @@ impl CallTimes {
 }
 
 impl Snapshot {
+    /// Merges a snapshot of one of several loads into the total, and into that load's own figures.
+    pub fn merge_scenario(&mut self, scenario: usize, of: &Snapshot) {
+        self.merge(of);
+        if self.scenarios.len() <= scenario {
+            self.scenarios.resize_with(scenario + 1, ScenarioTally::default);
+        }
+        add_to_scenario(&mut self.scenarios[scenario], of);
+    }
+
+    /// Returns the ends of the interval's calls.
+    pub fn endings(&self) -> Endings {
+        let failures = self.failures.iter().map(|(class, count)| (*class, *count));
+        Endings::new(self.status.seen(), failures)
+    }
+
     /// Prepares the structures for the usual call of a closed loop, so that recording it does not
     /// allocate.
     pub fn prepared(target_count: usize) -> Snapshot {

@@ -5,7 +5,7 @@ use crate::setup::Setup;
 use crate::source::arrival_spec;
 use plan::{AbortRule, Load};
 use stats::{
-    BLOCKS_MIN, Blocks, Counts, Endings, Looks, Measurement, Second, Snapshot, Spread, TargetSlices,
+    BLOCKS_MIN, Blocks, Counts, Looks, Measurement, Second, Snapshot, Spread, TargetSlices,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -211,7 +211,7 @@ impl Collector {
             max: response.max(),
             mean: response.mean(),
             spread: Spread::new(&response),
-            endings: Some(Endings::new(snapshot)),
+            endings: Some(snapshot.endings()),
             streams: snapshot.streams.interval(),
             messages: snapshot.messages.interval(),
             slip_p99: snapshot.slip.quantile(0.99),

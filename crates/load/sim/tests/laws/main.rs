@@ -146,7 +146,7 @@ fn each_second_counts_its_outcomes() {
                 _ => {}
             }
         }
-        assert_eq!(sum, Endings::new(total), "{workers} workers");
+        assert_eq!(sum, total.endings(), "{workers} workers");
     }
 }
 

@@ -95,7 +95,7 @@ fn row(
         max: response.max(),
         mean: response.mean(),
         spread: stats::Spread::new(&response),
-        endings: Some(stats::Endings::new(&full)),
+        endings: Some(full.endings()),
         streams: full.streams.interval(),
         messages: full.messages.interval(),
         slip_p99: full.slip.quantile(0.99),
