@@ -2,22 +2,9 @@
 //! time in the queue has been above a target for an interval, at an increasing rate while it stays
 //! so.
 
-use crate::transmitter::{LinkQueue, Packet};
+use crate::queue::{LinkQueue, Packet};
+use crate::spec::CoDel;
 use units::Nanos;
-
-/// The two parameters of CoDel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CoDel {
-    pub target: Nanos,
-    pub interval: Nanos,
-}
-
-impl Default for CoDel {
-    /// Returns 5 ms and 100 ms (RFC 8289 section 4.4).
-    fn default() -> CoDel {
-        CoDel { target: Nanos::from_millis(5), interval: Nanos::from_millis(100) }
-    }
-}
 
 /// A queue of at most this many bytes is never too long (MAXPACKET in RFC 8289).
 const PACKET_MAX: u64 = 1_500;

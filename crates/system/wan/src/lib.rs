@@ -14,20 +14,22 @@ mod number;
 mod outage;
 mod population;
 mod profiles;
+mod queue;
 mod spec;
 mod trace;
 mod transmitter;
 
-pub use codel::CoDel;
 pub use delay::{Delay, JitterLaw};
 pub use describe::describe;
 pub use draw::Direction;
-pub use link::{Delivery, LinkCounts, Lost, LostTo, PathLink, flip};
+pub use link::{Delivery, LinkCounts, PathLink, flip};
 pub use loss::Loss;
 pub use outage::Outage;
 pub use population::{CLIENTS_MAX, PARTS_MAX, Population, PopulationPart};
 pub use profiles::{Profile, Throttles, profile, profiles};
+pub use queue::{Lost, LostTo};
 pub use spec::{
-    Ahead, Carrier, LinkSpec, PathSpec, QueueLimit, QueuePolicy, QueueSpec, SpecFault, WebMarkLaw,
+    Ahead, Carrier, CoDel, LinkSpec, PathSpec, QueueLimit, QueuePolicy, QueueSpec, SpecFault,
+    WebMarkLaw,
 };
 pub use trace::{NoTraces, OPPORTUNITY_BYTES, TRACE_LINES_MAX, Trace, TraceFault, TraceSource};

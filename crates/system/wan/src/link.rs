@@ -4,8 +4,9 @@
 use crate::draw::{Direction, Draw, Draws, outages};
 use crate::loss::LossState;
 use crate::outage::OutageState;
+use crate::queue::{Lost, LostTo, Packet};
 use crate::spec::LinkSpec;
-use crate::transmitter::{Packet, Transmitter, transmission};
+use crate::transmitter::{Transmitter, transmission};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -19,26 +20,6 @@ pub struct Delivery {
     pub due: Nanos,
     /// The argument for [`flip`].
     pub corrupt: Option<u64>,
-}
-
-/// Lost packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
-    pub token: u32,
-    pub to: LostTo,
-}
-
-/// Cause of a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LostTo {
-    /// Loss model.
-    Model,
-    /// Outage of the link.
-    Outage,
-    /// Full queue.
-    LinkQueue,
-    /// Drop by CoDel.
-    CoDel,
 }
 
 /// Counters of a link. `arrived` + `duplicated` = lost (all four) + `delivered` + the packets

@@ -3,7 +3,6 @@
 //! The first item may be the name of a profile; each other item sets one parameter, in both
 //! directions or, with `up-` or `down-` before the key, in one direction.
 
-use crate::codel::CoDel;
 use crate::delay::{Delay, JitterLaw};
 use crate::draw::Direction;
 use crate::loss::Loss;
@@ -77,6 +76,20 @@ pub enum QueueLimit {
     None,
     Packets(u32),
     Bytes(u64),
+}
+
+/// The two parameters of CoDel, the controlled-delay queue (RFC 8289).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDel {
+    pub target: Nanos,
+    pub interval: Nanos,
+}
+
+impl Default for CoDel {
+    /// Returns 5 ms and 100 ms (RFC 8289 section 4.4).
+    fn default() -> CoDel {
+        CoDel { target: Nanos::from_millis(5), interval: Nanos::from_millis(100) }
+    }
 }
 
 /// Choice of the dropped packet when the queue is too long.

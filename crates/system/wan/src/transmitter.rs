@@ -1,63 +1,11 @@
-//! The queue before a link and the transmitter that empties it.
+//! The transmitter that empties the queue before a link.
 
 use crate::codel::CoDelState;
-use crate::link::{Lost, LostTo};
 use crate::outage::OutageState;
-use crate::spec::{Carrier, LinkSpec, QueueLimit, QueuePolicy};
+use crate::queue::{LinkQueue, Lost, LostTo, Packet};
+use crate::spec::{Carrier, LinkSpec, QueuePolicy};
 use crate::trace::{OPPORTUNITY_BYTES, TRACE_OVERHEAD};
-use std::collections::VecDeque;
 use units::Nanos;
-
-/// A packet inside a link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet {
-    /// Identifies the bytes for their holder.
-    pub(crate) token: u32,
-    pub(crate) bytes: u32,
-    pub(crate) arrived: Nanos,
-    /// Propagation delay after the packet has left.
-    pub(crate) delay: Nanos,
-    /// Selects the bit to flip.
-    pub(crate) corrupt: Option<u64>,
-    /// Overtakes the packets in flight.
-    pub(crate) ahead: bool,
-}
-
-/// A FIFO queue with a byte count.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LinkQueue {
-    packets: VecDeque<Packet>,
-    bytes: u64,
-}
-
-impl LinkQueue {
-    pub(crate) fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.bytes);
-        Some(packet)
-    }
-
-    fn push(&mut self, packet: Packet) {
-        self.bytes += u64::from(packet.bytes);
-        self.packets.push_back(packet);
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.packets.len()
-    }
-
-    fn has_room(&self, limit: QueueLimit, bytes: u32) -> bool {
-        match limit {
-            QueueLimit::None => true,
-            QueueLimit::Packets(most) => (self.packets.len() as u64) < u64::from(most),
-            QueueLimit::Bytes(most) => self.bytes + u64::from(bytes) <= most,
-        }
-    }
-}
 
 /// Empties a queue at the rate of a link. A packet counts as queued until its transmission starts.
 #[derive(Clone, Debug)]
@@ -100,7 +48,7 @@ impl Transmitter {
     /// Packet capacity of the queue's memory.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
-        self.queue.packets.capacity()
+        self.queue.capacity()
     }
 
     /// Adds a packet to the queue unless it is full.
@@ -125,11 +73,11 @@ impl Transmitter {
             if self.partly.is_some() {
                 return Some(self.origin + trace.at(self.opportunity));
             }
-            let head = self.queue.packets.front()?;
+            let head = self.queue.first()?;
             self.opportunity = self.opportunity.max(trace.after(head.arrived - self.origin));
             return Some(self.origin + trace.at(self.opportunity));
         }
-        let head = self.queue.packets.front()?;
+        let head = self.queue.first()?;
         let at = self.free.max(head.arrived);
         Some(match (&mut self.outage, &spec.outage) {
             (Some(state), Some(outage)) => state.present(outage, at),
