@@ -5,10 +5,12 @@
 //! Unsafe code is in two files, each with its reason: `uring.rs` and `xdp/raw.rs`.
 #![deny(unsafe_code)]
 
+mod addresses;
 mod depth;
 mod links;
 mod port;
 mod raw;
+mod reads;
 mod shared;
 mod uring;
 mod xdp;
@@ -24,7 +26,8 @@ use conduit::{Close, Io, IoError, OpenOptions, Peer, READ_SIZE, Ready, Slot};
 use links::Links;
 use net::reactor::monotonic;
 use netpath::Lanes;
-use port::{BATCH, PacketPort, has_no_sum};
+use port::{PacketPort, has_no_sum};
+use reads::BATCH;
 use rustix::io::Errno;
 use sample::{FailureClass, SocketFacts};
 use std::net::IpAddr;

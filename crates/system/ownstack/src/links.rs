@@ -1,7 +1,7 @@
 //! The emulated links of a worker's packets: links of its own clients, or of one client shared by
 //! all workers.
 
-use crate::port::BATCH;
+use crate::reads::BATCH;
 use net::reactor::monotonic;
 use netpath::{Lanes, LanesShare, Tally};
 use rustix::io::Errno;

@@ -2,6 +2,7 @@
 //! device through AF_XDP.
 
 use crate::depth::{Crowds, Lengths};
+use crate::reads::{BATCH, is_end};
 use crate::uring::PacketRing;
 use crate::xdp::XdpLink;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,9 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tcp::VNET_HEAD;
 use units::Nanos;
-
-/// Packets read before the turn of the worker.
-pub(crate) const BATCH: usize = 256;
 
 /// Packets of a device.
 #[derive(Debug)]
@@ -279,11 +277,6 @@ impl PacketPort {
         poll(wanted, span.as_ref()).ok();
         tun.gone |= wanted.iter().any(|queue| queue.revents().contains(PollFlags::ERR));
     }
-}
-
-/// Returns whether no packet will arrive after this read error.
-pub(crate) fn is_end(error: Errno) -> bool {
-    !matches!(error, Errno::AGAIN | Errno::INTR | Errno::NOMEM | Errno::NOBUFS | Errno::CANCELED)
 }
 
 /// Returns whether the TCP checksum of a packet with this virtio header need not be verified: with

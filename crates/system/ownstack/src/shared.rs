@@ -2,6 +2,7 @@
 //! of all.
 
 use crate::OwnStack;
+use crate::addresses::AddressPart;
 use crate::links::Links;
 use crate::port::{LentLink, LinkHome, PacketPort};
 use crate::uring;
@@ -143,15 +144,6 @@ enum Devices {
     Tun(Vec<PacketDevice>),
     /// One device shared by all, with a link for each worker, stored here while unused.
     Xdp(XdpDevice, Vec<Arc<LinkHome>>),
-}
-
-/// The local addresses of a worker.
-#[derive(Clone, Debug)]
-pub(crate) struct AddressPart {
-    pub(crate) device: String,
-    pub(crate) first: IpAddr,
-    /// Number of addresses from the first on.
-    pub(crate) addresses: u32,
 }
 
 /// Counters of finished workers not yet fetched.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
 use crate::depth::Depth;
-use crate::port::is_end;
+use crate::reads::{BATCH, is_end};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
 use io_uring::{Probe, opcode};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use units::Nanos;
 
 /// Number of receive buffers, a power of two. A buffer never used takes no memory.
-const BUFFERS: usize = crate::port::BATCH;
+const BUFFERS: usize = BATCH;
 /// A virtio header and the longest packet. An odd number of cache lines, so that the first lines of
 /// the buffers, all that short packets need, do not share a few cache sets.
 const BUFFER: usize = 1_025 * 64;

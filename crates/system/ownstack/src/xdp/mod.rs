@@ -17,7 +17,7 @@ mod trouble;
 pub use link::Mac;
 pub use trouble::XdpTrouble;
 
-use crate::shared::AddressPart;
+use crate::addresses::AddressPart;
 use crate::span_until;
 use link::{ETHERNET_HEAD, LinkFrame, LinkSide};
 use neighbors::{Neighbors, Onward, Question};
