@@ -8,20 +8,18 @@ use crate::hand::packet::{
     self, CarrierForm, NUMBER_LEN, NumberSpace, PacketForm, PacketHead, TAG_LEN,
 };
 use crate::inbox::Inbox;
+use crate::wire::{INVENTED, VERSION, number, parameter_bytes, put_number};
 use bytes::BytesMut;
 use conduit::streams::{
     self, BROKEN, Cutter, HELLO, PieceKind, RESERVED, SHORT_ID, TOKEN, TRANSPORT,
 };
 use conduit::{Io, IoError, Slot};
-use quinn_proto::coding::Codec;
 use quinn_proto::crypto::Keys;
 use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectionId, ConnectionIdGenerator, RandomConnectionIdGenerator, Side, VarInt};
+use quinn_proto::{ConnectionId, ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
 use sample::FailureClass;
 use std::sync::Arc;
 
-/// Version 1 (RFC 9000 section 15).
-pub(crate) const VERSION: u32 = 1;
 /// Length of a connection ID that is too short.
 const SHORT_LEN: usize = 4;
 /// Maximum number of datagrams of one Initial's ClientHello, and of sent bytes that are returned.
@@ -238,36 +236,13 @@ fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
     Some((packet.frames(&*keys.packet.remote)?, parts.end))
 }
 
-/// Number of bytes that a server may send on a connection that is never established, and of streams
-/// that it may open.
+/// Number of bytes that a server may send on a connection that is never established.
 const WINDOW: u64 = 65_535;
-pub(crate) const UNI_MAX: u64 = 16;
-
-/// A ticket that no server issued.
-pub(crate) const INVENTED: &[u8] = b"a token made by loadstone";
 
 /// Returns the transport parameters of a client; the server may open its control stream and more.
 fn parameters(from: &ConnectionId, window: u64) -> Option<TransportParameters> {
     let text = parameter_bytes(Some(from), window);
     TransportParameters::read(Side::Server, &mut text.as_slice()).ok()
-}
-
-/// Returns the parameters as encoded in a ClientHello; `from`: our connection ID, if included.
-pub(crate) fn parameter_bytes(from: Option<&ConnectionId>, window: u64) -> Vec<u8> {
-    // initial_max_data, initial_max_stream_data for three kinds, initial_max_streams_uni,
-    // initial_source_connection_id (RFC 9000 section 18.2)
-    let mut text = Vec::new();
-    for (id, value) in [(4_u8, window), (5, window), (6, window), (7, window), (9, UNI_MAX)] {
-        let mut number = Vec::new();
-        put_number(&mut number, value);
-        text.extend_from_slice(&[id, number.len() as u8]);
-        text.extend(number);
-    }
-    if let Some(from) = from {
-        text.extend_from_slice(&[0x0f, from.len() as u8]);
-        text.extend_from_slice(from);
-    }
-    text
 }
 
 /// Returns the code of the first CONNECTION_CLOSE among these frames of an Initial packet.
@@ -303,19 +278,6 @@ fn closing(mut frames: &[u8]) -> Option<u64> {
             _ => return None,
         }
     }
-}
-
-/// Writes a variable-length integer (RFC 9000 section 16).
-pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
-    VarInt::from_u64(number).unwrap_or(VarInt::MAX).encode(out);
-}
-
-/// Returns the variable-length integer at the start of the bytes, and its length; `None` if it is
-/// incomplete.
-pub(crate) fn number(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut rest = bytes;
-    let number = VarInt::decode(&mut rest).ok()?;
-    Some((number.into_inner(), bytes.len() - rest.len()))
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ mod space;
 
 pub(crate) use shake::Shake;
 
-use crate::bare::{number, parameter_bytes, put_number};
 use crate::inbox::Inbox;
 use crate::session::{HandSessions, Tickets};
+use crate::wire::{number, parameter_bytes, put_number};
 use conduit::IoError;
 use conduit::streams::{
     self, Cutter, EARLY, NO_ALPN, NO_TICKET, PieceKind, RESET_SEEN, TRANSPORT, UNMOVED, UNNAMED,

@@ -2,7 +2,7 @@
 //! show that they are found. For the library, a packet that starts with such a frame is replaced by
 //! PING and PADDING.
 
-use crate::bare::number;
+use crate::wire::number;
 use bytes::BytesMut;
 use quinn_proto::crypto::{
     CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig,

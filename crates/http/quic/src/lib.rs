@@ -21,6 +21,7 @@ mod loss;
 mod migration;
 pub mod session;
 mod transport;
+mod wire;
 
 pub use migration::Moves;
 pub use transport::Limits;

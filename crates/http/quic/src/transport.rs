@@ -1,6 +1,6 @@
 //! Transport settings of our side.
 
-use crate::bare::number;
+use crate::wire::number;
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{TransportConfig, VarInt};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::packet::{ID_MAX, NumberSpace};
 use super::{GivenId, Hand, WINDOW};
-use crate::bare::{UNI_MAX, number, put_number};
+use crate::wire::{UNI_MAX, number, put_number};
 use conduit::streams::{self, BEYOND_LIMITS, BROKEN_RULES, HELD_LARGE, PieceKind, TRANSPORT};
 use sample::FailureClass;
 

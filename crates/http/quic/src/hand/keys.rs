@@ -3,7 +3,7 @@
 
 use super::packet::{self, CarrierForm, NumberSpace, PacketHead};
 use super::{Hand, HandOut, SIZE};
-use crate::bare::INVENTED;
+use crate::wire::INVENTED;
 use bytes::BytesMut;
 use conduit::streams::{
     IN_EARLY, IN_HANDSHAKE, IN_INITIAL, KEY_UPDATE, LATE, OLD, PHASE, STRANGER, TWICE, WITH_TOKEN,

@@ -1,6 +1,6 @@
 //! Packets as bytes (RFC 9000 section 17), with the protection of RFC 9001 section 5.
 
-use crate::bare::{VERSION, number, put_number};
+use crate::wire::{VERSION, number, put_number};
 use bytes::BytesMut;
 use conduit::streams::{BROKEN, PHASE, RESERVED, UNFIXED};
 use quinn_proto::crypto::{HeaderKey, PacketKey};

@@ -1,6 +1,6 @@
 //! Sent and received packets of one packet number space, and out-of-order bytes.
 
-use crate::bare::put_number;
+use crate::wire::put_number;
 use quinn_proto::crypto::Keys;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
