@@ -36,17 +36,6 @@ const NAMED: &[Named] = &[
                  of conversations",
     },
     Named {
-        folder: "crates/load/engine/src/",
-        modules: &["feedback", "guide", "journey", "proof", "setup", "source"],
-        reason: "a setup holds the templates of journey steps, whose fields depend on logins and \
-                 tokens of users, which belong to the source of calls",
-    },
-    Named {
-        folder: "crates/load/engine/src/",
-        modules: &["exchange", "speaker"],
-        reason: "one exchange uses the load's protocols, and they submit its prepared messages",
-    },
-    Named {
         folder: "crates/load/k6/src/",
         modules: &[
             "begun", "context", "grpc", "http", "native", "pending", "response", "socket", "test",
@@ -84,29 +73,14 @@ const NAMED: &[Named] = &[
         reason: "one state machine: a server, its connections and their responses",
     },
     Named {
-        folder: "crates/system/ownstack/src/",
-        modules: &["links", "port", "shared", "uring", "xdp"],
-        reason: "the network opens the packet devices, which count for the network",
-    },
-    Named {
         folder: "crates/load/plan/src/",
         modules: &["file", "journey", "masker", "model", "options", "stack"],
         reason: "plan files are read by the table of options, whose rows parse values of plan files",
     },
     Named {
-        folder: "crates/http/quic/src/",
-        modules: &["bare", "hand", "transport"],
-        reason: "a hand-made connection consists of bare packets, which hold its parameters",
-    },
-    Named {
         folder: "crates/tools/site/src/",
         modules: &["faults", "weakness"],
         reason: "faults contain weaknesses, which share the parser of faults",
-    },
-    Named {
-        folder: "crates/base/stats/src/",
-        modules: &["endings", "scenario", "slices", "snapshot"],
-        reason: "a snapshot contains the snapshots of its scenarios",
     },
     Named {
         folder: "crates/system/net/src/tls/",
@@ -122,11 +96,6 @@ const NAMED: &[Named] = &[
         folder: "crates/result/live/src/browser/",
         modules: &["pages", "refusal"],
         reason: "a refusal is rendered as a page, and pages return refusals",
-    },
-    Named {
-        folder: "crates/system/wan/src/",
-        modules: &["codel", "link", "spec", "transmitter"],
-        reason: "one state machine: a link, its queue and the queue's policy",
     },
 ];
 

@@ -14,7 +14,6 @@ mod http3;
 pub(crate) mod numbered;
 pub(crate) mod websocket;
 
-use crate::exchange::Message;
 use ::http2::{Late, ReleasedMessage, SessionSettings};
 use http1::Http1;
 pub(crate) use http1::class_of;
@@ -211,19 +210,6 @@ impl Speaker {
     #[inline(always)]
     pub(crate) fn send_request(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         each!(self, protocol => protocol.send_request(request, out));
-    }
-
-    /// Sends a given message; does nothing if the connection uses another protocol.
-    pub(crate) fn submit_message(&mut self, message: &Message, out: &mut Vec<u8>) {
-        match (self, message) {
-            (Speaker::Http2(http2), Message::Http2 { request, cookie, .. }) => {
-                http2.submit_last(request, cookie.as_deref(), out);
-            }
-            (Speaker::Http3(http3), Message::Http3 { request, cookie, .. }) => {
-                http3.submit_last(request, cookie.as_deref(), out);
-            }
-            _ => {}
-        }
     }
 
     /// Processes plaintext, one event at a time; must be called again while there is input left.

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod churn;
+mod login;
 mod outcome;
 mod placement;
 mod response;

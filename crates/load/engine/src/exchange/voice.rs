@@ -69,7 +69,7 @@ impl Voice {
             (Voice::Socket(socket), _) => socket.send_request(out),
             (Voice::Streams { speaker, .. }, message) => {
                 speaker.start(out);
-                speaker.submit_message(message, out);
+                submit(speaker, message, out);
             }
             (Voice::Http1(_), _) => {}
         }
@@ -175,6 +175,20 @@ impl Voice {
 /// Returns a reader for an HTTP/1.x response.
 fn reader(head_max: usize) -> ResponseReader {
     ResponseReader::with_limits(true, Limits { head_max, ..Limits::default() })
+}
+
+/// Sends a message as the stream of its connection; does nothing if the connection uses another
+/// protocol.
+fn submit(speaker: &mut Speaker, message: &Message, out: &mut Vec<u8>) {
+    match (speaker, message) {
+        (Speaker::Http2(http2), Message::Http2 { request, cookie, .. }) => {
+            http2.submit_last(request, cookie.as_deref(), out);
+        }
+        (Speaker::Http3(http3), Message::Http3 { request, cookie, .. }) => {
+            http3.submit_last(request, cookie.as_deref(), out);
+        }
+        _ => {}
+    }
 }
 
 fn receive_http1(

@@ -99,7 +99,7 @@ impl Http2 {
         KeptAlive::Pinged { again: now + PING_TIMEOUT }
     }
 
-    pub(super) fn submit_last(
+    pub(crate) fn submit_last(
         &mut self,
         request: &http2::Request,
         cookie: Option<&str>,

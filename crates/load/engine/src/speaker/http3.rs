@@ -46,7 +46,7 @@ impl Http3 {
         }
     }
 
-    pub(super) fn submit_last(
+    pub(crate) fn submit_last(
         &mut self,
         request: &protocol::http3::Coded,
         cookie: Option<&str>,

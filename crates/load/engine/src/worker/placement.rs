@@ -4,7 +4,7 @@ use super::Worker;
 use crate::call::{Call, End, NO_USER};
 use crate::feedback::DroppedPart;
 use crate::pool::Opener;
-use crate::proof;
+
 use crate::render::{build_template, raw_template};
 use crate::setup::{Endpoint, paced};
 use crate::speaker::Request;
@@ -340,7 +340,7 @@ impl Worker {
             written
         } else {
             let proved = match self.proves {
-                true => proof::proved(&self.setup, &mut self.feedback, &call, now),
+                true => super::login::proved(&self.setup, &mut self.feedback, &call, now),
                 false => None,
             };
             let template = match (&proved, &call.request) {

@@ -569,11 +569,11 @@ impl Worker {
             return true;
         }
         if status == 401 {
-            proof::refuse_token(&self.setup, &mut self.feedback, call, now);
+            super::login::refuse_token(&self.setup, &mut self.feedback, call, now);
         }
         let challenged = self.proves && status == 401 && {
             let head = self.pool.conn(slot).head();
-            proof::take_challenge(&self.setup, &mut self.feedback, call, head)
+            super::login::take_challenge(&self.setup, &mut self.feedback, call, head)
         };
         call.logins += u8::from(challenged);
         challenged
