@@ -122,8 +122,6 @@ pub(crate) fn build_own(
     let (http2, http3) = translated(plan.request.version, url, &rendered.last)?;
     Ok(Template {
         endpoint,
-        url: url.clone().into(),
-        method: method.into(),
         asked: rendered.asked,
         bytes: rendered.bytes,
         last: rendered.last,
@@ -132,9 +130,7 @@ pub(crate) fn build_own(
         http2,
         http3,
         stripped: own.stripped,
-        socket: None,
-        lane: 0,
-        timeout: None,
+        ..Template::new(url.clone(), method)
     })
 }
 
@@ -165,20 +161,12 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
     let cookie_at = end.map_or(raw.len(), |at| at + 2);
     Template {
         endpoint,
-        url: url.clone().into(),
-        method: method.into(),
-        asked: protocol::http1::request::request_facts(method),
         bytes: raw.to_vec(),
         last: raw.to_vec(),
         cookie_at,
         cookie_at_last: cookie_at,
         // a plan for HTTP/2 or HTTP/3 has no requests given as bytes
-        http2: None,
-        http3: None,
-        stripped: Stripped::default(),
-        socket: None,
-        lane: 0,
-        timeout: None,
+        ..Template::new(url.clone(), method)
     }
 }
 

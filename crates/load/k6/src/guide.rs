@@ -795,22 +795,7 @@ fn template(wire: &WireRequest, spare: Option<Box<Template>>) -> Result<Box<Temp
             made.stripped = Stripped::default();
             made
         }
-        None => Box::new(Template {
-            endpoint: 0,
-            url,
-            method: "".into(),
-            asked: Asked::Ordinary,
-            cookie_at: 0,
-            cookie_at_last: 0,
-            http2: None,
-            http3: None,
-            stripped: Stripped::default(),
-            socket: None,
-            lane: 0,
-            timeout: None,
-            last: Vec::new(),
-            bytes: Vec::new(),
-        }),
+        None => Box::new(Template::new(url, wire.method.as_ref())),
     };
     if *made.method != *wire.method {
         made.method = wire.method.as_ref().into();

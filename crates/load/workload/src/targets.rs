@@ -1,6 +1,7 @@
 //! The target list: requests rendered once, and the order in which calls take them.
 
 use crate::SocketCall;
+use protocol::http1::request::request_facts;
 use protocol::http1::response::Asked;
 use std::sync::{Arc, OnceLock};
 use units::{Nanos, Purpose, Seed};
@@ -104,6 +105,27 @@ impl From<Url> for RequestUrl {
 }
 
 impl Template {
+    /// Returns a request to the first endpoint without any bytes yet.
+    pub fn new(url: impl Into<RequestUrl>, method: impl Into<Arc<str>>) -> Template {
+        let method = method.into();
+        Template {
+            endpoint: 0,
+            url: url.into(),
+            asked: request_facts(&method),
+            method,
+            bytes: Vec::new(),
+            last: Vec::new(),
+            cookie_at: 0,
+            cookie_at_last: 0,
+            http2: None,
+            http3: None,
+            stripped: Stripped::default(),
+            socket: None,
+            lane: 0,
+            timeout: None,
+        }
+    }
+
     /// Adds the same request for HTTP/2, with this scheme.
     ///
     /// # Errors
@@ -116,22 +138,7 @@ impl Template {
 
     /// Returns a call on the open WebSocket at `url`.
     pub fn on_socket(url: Arc<Url>, payload: Vec<u8>, call: Arc<SocketCall>) -> Template {
-        Template {
-            endpoint: 0,
-            url: RequestUrl::from(url),
-            method: "GET".into(),
-            asked: Asked::Ordinary,
-            bytes: payload,
-            last: Vec::new(),
-            cookie_at: 0,
-            cookie_at_last: 0,
-            http2: None,
-            http3: None,
-            stripped: Stripped::default(),
-            socket: Some(call),
-            lane: 0,
-            timeout: None,
-        }
+        Template { bytes: payload, socket: Some(call), ..Template::new(url, "GET") }
     }
 
     pub fn url(&self) -> &Url {
@@ -245,22 +252,7 @@ mod tests {
     use super::*;
 
     fn targets(order: Order, weights: &[f64]) -> Targets {
-        let template = Template {
-            endpoint: 0,
-            url: Url::parse("http://h/").unwrap().into(),
-            method: "GET".into(),
-            asked: Asked::Ordinary,
-            bytes: Vec::new(),
-            last: Vec::new(),
-            cookie_at: 0,
-            cookie_at_last: 0,
-            http2: None,
-            http3: None,
-            stripped: Stripped::default(),
-            socket: None,
-            lane: 0,
-            timeout: None,
-        };
+        let template = Template::new(Url::parse("http://h/").unwrap(), "GET");
         Targets::new(vec![template; weights.len()], weights, order, Seed(11))
     }
 

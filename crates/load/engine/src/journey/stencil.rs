@@ -284,21 +284,11 @@ impl Stencil {
     }
 
     fn fresh(&self) -> Box<Template> {
+        let url = RequestUrl::with_own_target(&self.base);
         Box::new(Template {
-            endpoint: 0,
-            url: RequestUrl::with_own_target(&self.base),
-            method: self.method.clone(),
             asked: self.asked,
             bytes: Vec::with_capacity(self.room),
-            last: Vec::new(),
-            cookie_at: 0,
-            cookie_at_last: 0,
-            http2: None,
-            http3: None,
-            stripped: Stripped::default(),
-            socket: None,
-            lane: 0,
-            timeout: None,
+            ..Template::new(url, self.method.clone())
         })
     }
 

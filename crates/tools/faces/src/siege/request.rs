@@ -2,7 +2,6 @@
 
 use super::address::Address;
 use super::config::Config;
-use protocol::http1::response::Asked;
 use workload::Template;
 
 /// Content of a request in addition to the configuration's.
@@ -66,19 +65,10 @@ pub(super) fn text(config: &Config, address: &Address, fields: &ExtraFields) -> 
 
 pub(super) fn template(address: &Address, bytes: Vec<u8>) -> Template {
     Template {
-        endpoint: 0,
-        url: address.url.clone().into(),
-        method: address.method.into(),
-        asked: if address.method == "HEAD" { Asked::Head } else { Asked::Ordinary },
         cookie_at: bytes.len(),
         cookie_at_last: bytes.len(),
-        http2: None,
-        http3: None,
-        stripped: workload::Stripped::default(),
-        socket: None,
-        lane: 0,
-        timeout: None,
         last: bytes.clone(),
         bytes,
+        ..Template::new(address.url.clone(), address.method)
     }
 }
