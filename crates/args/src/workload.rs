@@ -97,7 +97,10 @@ fn site(text: &str) -> Result<Url, String> {
 /// Parses the server of an import. Returns an error with a hint for a second recording.
 fn import_site(text: &str) -> Result<Url, String> {
     match text.to_ascii_lowercase().ends_with(".har") {
-        true => Err("pass a second recording of the same visit with --second".to_owned()),
+        true => {
+            Err("this is a file, not the URL of a server; give a second recording with --second"
+                .to_owned())
+        }
         false => site(text),
     }
 }

@@ -35,8 +35,8 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
         && recording::is_document(&args.log, &mut input).map_err(cannot)?
     {
         return Err(Failure::usage(format!(
-            "{}: its format is not recognized: it is neither an access log nor a HAR, OpenAPI, \
-             Postman, JMeter, Artillery or Insomnia file; name the format with --from",
+            "{}: its format is not recognized as an access log, HAR, OpenAPI, Postman, JMeter, \
+             Artillery or Insomnia file; name the format with --from",
             units::quoted(&args.log)
         )));
     }

@@ -365,7 +365,7 @@ fn an_invalid_recording_is_refused() {
     let ran = run(&["workload", "import", text(&file), "http://h/"]).expect(&[2]);
     assert!(ran.stderr.contains("it has no usable request"), "{ran:#?}");
     let ran = run(&["workload", "import", "one.har", "two.har"]).expect(&[2]);
-    assert!(ran.stderr.contains("pass a second recording of the same visit with --second"));
+    assert!(ran.stderr.contains("give a second recording with --second"));
     let ran = run(&["run", "--curl", "curl http://h/", "http://h/"]).expect(&[2]);
     assert!(ran.stderr.contains("--curl names the URL itself"), "{ran:#?}");
     let ran = run(&["run", "--curl", "curl http://h/ -x http://p"]).expect(&[2]);

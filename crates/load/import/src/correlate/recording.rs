@@ -157,7 +157,11 @@ pub(super) fn read_visit(text: &str) -> Result<RecordedVisit, String> {
     }
     for (host, (line, count)) in others {
         let what = format!("requests to {host} ({count})");
-        visit.left_out.add(line, what, "another server than the imported one");
+        visit.left_out.add(
+            line,
+            what,
+            "they go to another server; only those to the server of the first page are imported",
+        );
     }
     visit.exchanges.sort_by_key(|exchange| exchange.at);
     Ok(visit)

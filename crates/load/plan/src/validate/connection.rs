@@ -46,14 +46,15 @@ fn check_calls(plan: &Plan, problems: &mut Problems) {
     let ConnectionPlan { calls, pipeline, group, .. } = *connection;
     // the rest of a session's group is sent on its next connection
     let spreads = |option: &str| option == "--group" && plan.load.session().is_some();
-    for (option, depth) in [("--pipeline", pipeline), ("--group", group.unwrap_or(1))] {
+    let ahead = if plan.request.version.has_streams() { "--streams" } else { "--pipeline" };
+    for (option, depth) in [(ahead, pipeline), ("--group", group.unwrap_or(1))] {
         if let Some(calls) = calls
             && calls > 0
             && depth > calls
             && !spreads(option)
         {
             let text = format!(
-                "{option} {depth} is above --calls {calls}: that many never share one \
+                "{option} {depth} is above --calls {calls}, the number of calls of one \
                  connection; lower {option} or raise --calls"
             );
             problems.add(option, text);
