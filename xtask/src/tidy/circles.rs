@@ -73,11 +73,6 @@ const NAMED: &[Named] = &[
         reason: "one state machine: a server, its connections and their responses",
     },
     Named {
-        folder: "crates/load/plan/src/",
-        modules: &["file", "journey", "masker", "model", "options", "stack"],
-        reason: "plan files are read by the table of options, whose rows parse values of plan files",
-    },
-    Named {
         folder: "crates/tools/site/src/",
         modules: &["faults", "weakness"],
         reason: "faults contain weaknesses, which share the parser of faults",

@@ -13,12 +13,14 @@ pub mod journey;
 mod masker;
 mod model;
 mod model_request;
+mod names;
 pub mod options;
 mod preset;
 mod priority;
 pub mod representative;
 pub mod rules;
 pub mod scenario;
+mod secrets;
 mod source;
 pub mod specweb99;
 mod stack;
@@ -33,10 +35,7 @@ pub mod verify;
 mod websocket;
 
 pub use draft::PlanDraft;
-pub use file::{
-    Secrets, VERSION, from_masked_toml, from_toml, identity, is_secret_header, to_brief_toml,
-    to_toml,
-};
+pub use file::{VERSION, from_masked_toml, from_toml, identity, to_brief_toml, to_toml};
 pub use form::{check_form_field, form_body};
 pub use grpc::{AnswerField, GrpcCode, GrpcPlan, GrpcStep, GrpcVariant, http_url};
 pub use masker::Masker;
@@ -44,6 +43,7 @@ pub use model::*;
 pub use model_request::{ModelRequest, parse_tokens};
 pub use preset::SocketPreset;
 pub use priority::Priority;
+pub use secrets::{Secrets, is_secret_header};
 pub use source::{FileSource, NoFiles};
 pub use specweb99::Specweb99Plan;
 pub use stack::{StackChoice, XdpChoice, XdpMode};

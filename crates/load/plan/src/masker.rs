@@ -3,8 +3,8 @@
 //! The worker that received the bytes of a response masks them before they are stored, sent to
 //! another machine or shown: only this worker knows the values that its users captured.
 
-use crate::file::is_secret_header;
-use crate::journey;
+use crate::journey::JourneyPlan;
+use crate::secrets::{PLAIN, is_secret_header, mask_named, named_values};
 use crate::{Auth, Plan};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -12,7 +12,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::ops::Range;
+use toml::Value;
 use url::Url;
 
 /// Minimum length of a secret that is masked everywhere. Shorter secrets may occur in unrelated
@@ -24,12 +24,6 @@ const SECRETS_MAX: usize = 4_000;
 const TEXT_MAX: usize = 64 << 10;
 /// Replacement for a secret in shown text.
 const SHOWN: &str = "***";
-/// Values that are never secrets, regardless of their names.
-const PLAIN: [&str; 6] = ["true", "false", "null", "none", "yes", "undefined"];
-
-/// Words that a name of a secret has and the name of a host does not.
-const NEVER_HOSTS: [&str; 6] = ["pass", "pwd", "secret", "key", "credential", "signature"];
-
 /// Replaces secrets in texts.
 #[derive(Clone, Debug, Default)]
 pub struct Masker {
@@ -70,7 +64,7 @@ impl Masker {
             target.raw.iter().for_each(|raw| masker.add_request(raw));
         }
         if let Some(journeys) = &plan.journeys {
-            journey::find_secrets(journeys, &mut masker);
+            find_secrets(journeys, &mut masker);
         }
         masker
     }
@@ -304,104 +298,36 @@ fn unchunked(mut coded: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(content)
 }
 
-/// Returns content of a plan, such as a body or a message, with `mask` in place of the values whose
-/// names indicate a secret. References to journey values are kept.
-pub(crate) fn mask_content(content: &[u8], mask: &str) -> Vec<u8> {
-    let mut masked = Vec::with_capacity(content.len());
-    for chunk in content.utf8_chunks() {
-        let text = chunk.valid();
-        let mut secrets = named_values(text);
-        secrets.retain(|range| !text[range.clone()].contains("{{"));
-        masked.extend_from_slice(mask_ranges(text, secrets, mask).as_bytes());
-        masked.extend_from_slice(chunk.invalid());
+/// Finds the secrets in the steps and feeders of journeys, and those in their URLs and bodies.
+fn find_secrets(plan: &JourneyPlan, masker: &mut Masker) {
+    plan.tables.iter().for_each(|(key, value)| find(key, value, masker));
+}
+
+fn find(key: &str, value: &Value, masker: &mut Masker) {
+    /// Keys that describe responses.
+    const OF_RESPONSES: [&str; 4] = ["capture", "expect", "check", "tags"];
+    match value {
+        Value::Table(_) if OF_RESPONSES.contains(&key) => {}
+        Value::Table(table) => table.iter().for_each(|(key, value)| find(key, value, masker)),
+        Value::Array(all) => all.iter().for_each(|one| find(key, one, masker)),
+        Value::String(text) => match text.split_once(':') {
+            Some((name, password)) if key == "user" => masker.add_login(name, password),
+            _ if is_secret_header(key) => masker.add_header(key, text),
+            _ if key.ends_with("base64") => {
+                masker.add_body(&BASE64.decode(text).unwrap_or_default());
+            }
+            _ => {
+                if let Ok(url) = Url::parse(text) {
+                    masker.add_url(&url);
+                }
+                masker.add_named(text);
+            }
+        },
+        Value::Integer(_) | Value::Float(_) if is_secret_header(key) => {
+            masker.add(&value.to_string());
+        }
+        _ => {}
     }
-    masked
-}
-
-/// Returns the text with `mask` in place of the values whose names indicate a secret.
-pub(crate) fn mask_named(text: &str, mask: &str) -> String {
-    mask_ranges(text, named_values(text), mask)
-}
-
-fn mask_ranges(text: &str, secrets: Vec<Range<usize>>, mask: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    for range in secrets {
-        out.push_str(&text[at..range.start]);
-        out.push_str(mask);
-        at = range.end;
-    }
-    out.push_str(&text[at..]);
-    out
-}
-
-/// Places of the values whose names indicate a secret: `"token": "…"`, `token=…`, `Cookie: …`.
-fn named_values(text: &str) -> Vec<Range<usize>> {
-    let mut all: Vec<Range<usize>> = Vec::new();
-    let marks = text.match_indices([':', '=']);
-    for (at, mark) in marks {
-        if all.last().is_some_and(|last| at < last.end) {
-            continue;
-        }
-        let before = if mark == ":" { text[..at].trim_end() } else { &text[..at] };
-        let unquoted = before.strip_suffix('"').map(|rest| rest.strip_suffix('\\').unwrap_or(rest));
-        let quoted = unquoted.is_some();
-        let name = last_word(unquoted.unwrap_or(before));
-        if name.is_empty() || !is_secret_header(name) {
-            continue;
-        }
-        let rest = &text[at + 1..];
-        let start = at + 1 + (rest.len() - rest.trim_start_matches([' ', '\t']).len());
-        let value = &text[start..];
-        // after a host, as in `session-api:8080`
-        let like_port = mark == ":" && !quoted && start == at + 1 && starts_with_port(value);
-        if like_port && may_be_host(name) {
-            continue;
-        }
-        let range = if let Some(inside) = value.strip_prefix("\\\"") {
-            start + 2..start + 2 + inside.find("\\\"").unwrap_or(inside.len())
-        } else if let Some(inside) = value.strip_prefix('"') {
-            start + 1..start + 1 + closing_quote(inside).unwrap_or(inside.len())
-        } else if mark == ":" && !quoted {
-            start..start + value.find(['\r', '\n', '<', '"']).unwrap_or(value.len())
-        } else {
-            let ends = |c: char| c.is_whitespace() || "&;,\"'<>()[]{}".contains(c);
-            start..start + value.find(ends).unwrap_or(value.len())
-        };
-        if !range.is_empty() && !PLAIN.contains(&&text[range.clone()]) {
-            all.push(range);
-        }
-    }
-    all
-}
-
-/// Returns whether a name that indicates a secret may also be a host name.
-fn may_be_host(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    !NEVER_HOSTS.iter().any(|word| name.contains(word))
-}
-
-/// Returns whether a text starts with a port, which is at most 65,535.
-fn starts_with_port(text: &str) -> bool {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let ends = |c: char| !c.is_alphanumeric() && c != '-' && c != '_';
-    (1..=5).contains(&digits) && text[digits..].chars().next().is_none_or(ends)
-}
-
-/// Returns the name that a text ends with.
-fn last_word(text: &str) -> &str {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
-    let start = text.char_indices().rev().take_while(|(_, c)| is_part(*c)).last();
-    start.map_or("", |(at, _)| &text[at..])
-}
-
-fn closing_quote(text: &str) -> Option<usize> {
-    let mut escaped = false;
-    text.bytes().position(|byte| {
-        let closes = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        closes
-    })
 }
 
 #[cfg(test)]
@@ -412,20 +338,6 @@ mod tests {
         let mut masker = Masker::default();
         masker.add(secret);
         masker.text(text)
-    }
-
-    #[test]
-    fn content_of_a_plan_is_masked_by_the_names_of_its_values() {
-        for (content, wanted) in [
-            (&b"user=ann&password=s3cret&n=1"[..], &b"user=ann&password=#&n=1"[..]),
-            (b"{\"token\": \"a\\\"b\", \"n\": 1}", b"{\"token\": \"#\", \"n\": 1}"),
-            (b"{\"token\": \"{{user.token}}\"}", b"{\"token\": \"{{user.token}}\"}"),
-            (b"\xff\0password=x1\xfe", b"\xff\0password=#\xfe"),
-            (b"{\"max_tokens\": 5}", b"{\"max_tokens\": 5}"),
-        ] {
-            let masked = mask_content(content, "#");
-            assert_eq!(masked.escape_ascii().to_string(), wanted.escape_ascii().to_string());
-        }
     }
 
     #[test]

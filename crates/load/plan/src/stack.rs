@@ -1,6 +1,6 @@
 //! TCP implementation of a run's connections, and how its packets are exchanged.
 
-use crate::file::name_of;
+use crate::names::name_of;
 use std::fmt;
 use std::net::IpAddr;
 use units::{ParseError, quoted};

@@ -1,7 +1,7 @@
 //! Tables of the plan file whose keys are rows of the option table.
 
 use super::read::{Table, duplicate_error};
-use super::scalar::Scalar;
+use crate::options::Scalar;
 use crate::options::{Given, Inputs, KeyValue, Setting, Shape, keys_of, rows_of};
 use crate::stages::StageUnit;
 use crate::{FileSource, Plan, Secrets, options};

@@ -1,14 +1,14 @@
 //! TOML → plan. Every message names the table and the key.
 
-use super::is_secret_header;
+use super::VERSION;
 use super::keys::{Keys, PlanTraces, REQUEST, TOP};
-use super::scalar::Scalar;
 use super::scenarios::read_scenarios;
 use super::shape::*;
-use super::{MASK, VERSION};
+use crate::options::Scalar;
 use crate::options::field::read_content;
 use crate::options::grammar::whole;
 use crate::options::{Inputs, KeyValue};
+use crate::secrets::{MASK, is_secret_header};
 use crate::*;
 use units::{ParseError, quoted};
 

@@ -2,10 +2,10 @@
 
 use super::keys::Keys;
 use super::read::Table;
-use super::scalar::Scalar;
 use super::shape::ScenarioTable;
 use super::write::span;
 use crate::options::Inputs;
+use crate::options::Scalar;
 use crate::scenario::{SCENARIOS_MAX, ScenarioPlan};
 use crate::{Plan, Secrets};
 use units::{Nanos, ParseError, parse_duration, quoted};

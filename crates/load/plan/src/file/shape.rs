@@ -4,7 +4,7 @@ use super::keys::{
     CONNECTION, DRIVER, EXPECT, GRPC, HTTP2, Keys, LOAD, MEASURE, REQUEST, STOP, TIMEOUTS, TLS,
     TOKEN, WEBSOCKET,
 };
-use super::scalar::Scalar;
+use crate::options::Scalar;
 use serde::{Deserialize, Serialize};
 
 macro_rules! tables {

@@ -1,6 +1,7 @@
 use super::keys::PlanTraces;
 use super::*;
 use crate::options::{Given, Inputs, KeyValue, Setting};
+use crate::secrets::MASK;
 use crate::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,15 +1,15 @@
 //! Plan → TOML.
 
+use super::VERSION;
 use super::keys::{Keys, TOP};
-use super::scalar::Scalar;
 use super::scenarios::scenario_table;
 use super::shape::*;
-use super::{MASK, Secrets, VERSION, is_secret_header};
-use crate::masker::{mask_content, mask_named};
 use crate::options::KeyValue;
+use crate::options::Scalar;
 use crate::options::field::{ContentMask, show_content};
 use crate::options::grammar::show_header;
 use crate::rules::show_span;
+use crate::secrets::{MASK, Secrets, is_secret_header, mask_content, mask_named};
 use crate::*;
 use units::Nanos;
 

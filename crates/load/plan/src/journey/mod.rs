@@ -23,9 +23,7 @@ pub(crate) use read::read;
 pub use read::{ITERATION_NUMBER, STEPS_MAX, USER_NUMBER};
 pub(crate) use rows::targets;
 pub use sockets::{MessageRule, SocketStep, websocket_base};
-pub(crate) use tables::{
-    find_secrets, is_masked, masked, masked_feeder, masked_without_files, shown,
-};
+pub(crate) use tables::{is_masked, masked, masked_feeder, masked_without_files, shown};
 
 #[cfg(test)]
 mod tests;

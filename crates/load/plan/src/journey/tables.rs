@@ -4,9 +4,8 @@
 use super::feeder::{FeederFormat, FeederRows};
 use super::model::JourneyPlan;
 use super::read::KEYS;
-use crate::file::{MASK, is_secret_header};
-use crate::masker::{mask_content, mask_named};
-use crate::{FileSource, Masker};
+use crate::FileSource;
+use crate::secrets::{MASK, is_secret_header, mask_content, mask_named};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use std::sync::Arc;
@@ -210,38 +209,6 @@ fn holds_mask(key: &str, value: &Value) -> bool {
         Value::Array(all) => all.iter().any(|one| holds_mask(key, one)),
         Value::Table(table) => table.iter().any(|(key, value)| holds_mask(key, value)),
         _ => false,
-    }
-}
-
-/// Finds the secrets that [`mask`] replaces, and those in URLs and bodies.
-pub(crate) fn find_secrets(plan: &JourneyPlan, masker: &mut Masker) {
-    plan.tables.iter().for_each(|(key, value)| find(key, value, masker));
-}
-
-fn find(key: &str, value: &Value, masker: &mut Masker) {
-    /// Keys that describe responses.
-    const OF_RESPONSES: [&str; 4] = ["capture", "expect", "check", "tags"];
-    match value {
-        Value::Table(_) if OF_RESPONSES.contains(&key) => {}
-        Value::Table(table) => table.iter().for_each(|(key, value)| find(key, value, masker)),
-        Value::Array(all) => all.iter().for_each(|one| find(key, one, masker)),
-        Value::String(text) => match text.split_once(':') {
-            Some((name, password)) if key == "user" => masker.add_login(name, password),
-            _ if is_secret_header(key) => masker.add_header(key, text),
-            _ if key.ends_with("base64") => {
-                masker.add_body(&BASE64.decode(text).unwrap_or_default());
-            }
-            _ => {
-                if let Ok(url) = url::Url::parse(text) {
-                    masker.add_url(&url);
-                }
-                masker.add_named(text);
-            }
-        },
-        Value::Integer(_) | Value::Float(_) if is_secret_header(key) => {
-            masker.add(&value.to_string());
-        }
-        _ => {}
     }
 }
 

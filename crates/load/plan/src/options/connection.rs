@@ -4,7 +4,7 @@ use super::field::{NO_FIELD, field};
 use super::grammar::*;
 use super::{KeyValue, PlanField, SETTING, Setting, Shape, least, most, within};
 use crate::Plan;
-use crate::file::Scalar;
+use crate::options::Scalar;
 use std::collections::BTreeMap;
 
 /// Maximum window (RFC 9113 section 6.9.1).

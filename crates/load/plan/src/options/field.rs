@@ -2,8 +2,8 @@
 
 use super::Inputs;
 use super::grammar::Grammar;
-use crate::file::{MASK, Scalar};
-use crate::masker::mask_content;
+use crate::options::Scalar;
+use crate::secrets::{MASK, mask_content};
 use crate::{Plan, Secrets};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;

@@ -2,12 +2,10 @@
 
 use super::field::{KeyValue, Shape};
 use crate::check::node::pick;
-use crate::file::{
-    ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, MASK, ORDERS, Scalar, TLS_VERSIONS, is_secret_header,
-    name_of,
-};
 use crate::fold::{self, Fold};
-use crate::masker::mask_named;
+use crate::names::{ADDRESSES, FAMILIES, GAPS, HTTP_VERSIONS, ORDERS, TLS_VERSIONS, name_of};
+use crate::options::Scalar;
+use crate::secrets::{MASK, is_secret_header, mask_named};
 use crate::{
     AbortRule, AddressFamily, AddressOrder, AnswerField, BodyRule, Gaps, HttpVersion, MaskRule,
     MessageAnswer, Migrate, Order, Priority, ResolveRule, Secrets, SourcePrefix, StackChoice,

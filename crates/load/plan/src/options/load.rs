@@ -3,7 +3,7 @@
 use super::field::{KeyValue, NO_FIELD, PlanField, Shape, at, field, off};
 use super::grammar::*;
 use super::{SETTING, Setting, least, most};
-use crate::file::Scalar;
+use crate::options::Scalar;
 use crate::rules::parse_think;
 use crate::stages::{parse_stages, show_stages};
 use crate::{Arrivals, Load, Pace, Plan, SessionPlan, Think};

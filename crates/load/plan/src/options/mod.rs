@@ -11,13 +11,14 @@ pub(crate) mod grammar;
 mod load;
 mod request;
 mod rest;
+mod scalar;
 mod token;
 mod websocket;
 
 pub(crate) use field::{KeyValue, PlanField, Shape};
 
-use crate::file::Scalar;
 use crate::{FileSource, Order, Plan, Secrets};
+pub(crate) use scalar::Scalar;
 use units::ParseError;
 use wan::TraceSource;
 

@@ -4,10 +4,11 @@ use super::field::{KeyValue, NO_FIELD, PlanField, content, field};
 
 use super::grammar::*;
 use super::{SETTING, Setting, most};
-use crate::file::{MASK, Scalar};
 use crate::model_request::parse_tokens;
+use crate::options::Scalar;
 use crate::representative::parse_representative;
 use crate::rules::{parse_aws_sigv4, parse_digest, parse_user};
+use crate::secrets::MASK;
 use crate::{Auth, Plan, Secrets};
 use protocol::login::sigv4::SignatureScope;
 use units::ParseError;

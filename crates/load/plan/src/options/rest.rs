@@ -3,7 +3,8 @@
 use super::field::{KeyValue, NO_FIELD, PlanField, content, field, off};
 use super::grammar::*;
 use super::{Bound, Inputs, SETTING, Setting, least, most, within};
-use crate::file::{Scalar, name_of};
+use crate::names::name_of;
+use crate::options::Scalar;
 use crate::verify::{parse_manifest, parse_verify};
 use crate::{GrpcVariant, Verify};
 use units::{ParseError, quoted};

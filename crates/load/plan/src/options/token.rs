@@ -3,7 +3,8 @@
 use super::field::{KeyValue, NO_FIELD, PlanField, field};
 use super::grammar::*;
 use super::{SETTING, Setting, most};
-use crate::file::{MASK, Scalar};
+use crate::options::Scalar;
+use crate::secrets::MASK;
 use crate::{Plan, Secrets, TokenPlan};
 use units::ParseError;
 

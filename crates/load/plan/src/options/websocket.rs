@@ -41,7 +41,7 @@ const MESSAGE: PlanField = PlanField {
 /// Rate of the load.
 const RATE: PlanField = PlanField {
     check: |text, _| units::parse_rate(text).map(drop),
-    show: |_: &Plan, _: Secrets| ("", KeyValue::One(crate::file::Scalar::Off)),
+    show: |_: &Plan, _: Secrets| ("", KeyValue::One(crate::options::Scalar::Off)),
     ..NO_FIELD
 };
 

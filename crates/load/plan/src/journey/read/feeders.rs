@@ -3,11 +3,11 @@
 use crate::FileSource;
 use crate::check::node::{Node, Table, pick};
 use crate::check::read::Reader;
-use crate::file::MASK;
 use crate::journey::feeder::{COLUMNS_MAX, FEEDERS_MAX};
 use crate::journey::{
     ColumnLaw, Feeder, FeederFormat, FeederOrder, FeederRows, FeederTable, UsedUp,
 };
+use crate::secrets::MASK;
 use std::sync::Arc;
 use units::{ParseError, quoted};
 
