@@ -37,6 +37,10 @@ pub const DRIVER_BUSY_MAX: f64 = 0.95;
 /// DEGRADED `foreign-cpu`: others' share of our cores, or the hypervisor's, above this.
 pub const FOREIGN_SHARE_MAX: f64 = 0.05;
 
+/// DEGRADED `foreign-cpu` in a closed loop: share of the calls that may have waited for the client's
+/// core as long as the p99. Above it, the p99 may be that wait.
+const WAITED_CALLS_MAX: f64 = 0.01;
+
 /// Causes that make a run INVALID; all others make it DEGRADED.
 pub const INVALID: [CauseId; 7] = [
     CauseId::NotOffered,
@@ -104,6 +108,8 @@ pub struct Evidence<'a> {
     pub ramped: bool,
     /// The busiest worker's share of a core without its spinning, 0..=1.
     pub driver_busy: Option<f64>,
+    /// Maximum share of the calls' time in which their worker waited for a core, 0..=1; 0 if unknown.
+    pub waited_share: f64,
     /// Share of our cores that other programs (except a server on its own core) and the hypervisor
     /// (steal) used, 0..=1.
     pub foreign_share: Option<f64>,
@@ -139,6 +145,7 @@ impl<'a> Evidence<'a> {
             without_row: 0,
             ramped: false,
             driver_busy: None,
+            waited_share: 0.0,
             foreign_share: None,
             steal_share: None,
             shared_cores: None,
@@ -182,7 +189,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     ];
     let tainted = fleet::agent_invalid(evidence);
     let lag = lag(evidence);
-    let punctual = !late && lag.is_none();
+    let punctual = !late && lag.is_none() && waited_calls(evidence).is_none();
     let degraded = [
         lag.filter(|_| !late),
         wait(evidence),
@@ -207,7 +214,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
     for (state, causes) in [(State::Invalid, &invalid[..]), (State::Degraded, &degraded[..])] {
         for cause in causes.iter().flatten() {
-            // a busy machine shows in the measured lateness
+            // a busy machine shows in the measured lateness, or in the wait for a core
             if !(punctual && cause.id == CauseId::ForeignCpu) {
                 verdict.state = verdict.state.max(state);
             }
@@ -634,6 +641,17 @@ fn drift_text(drift: &Drift) -> String {
     )
 }
 
+/// Returns the share of the calls that may have waited for the client's core as long as the p99 or
+/// longer, if it is above [`WAITED_CALLS_MAX`]: the p99 may then be that wait. Only in a closed loop,
+/// which has no due instants whose lateness would show it.
+fn waited_calls(evidence: &Evidence<'_>) -> Option<f64> {
+    let response = evidence.measurement.total.response();
+    let p99 = response.quantile(0.99).as_secs_f64();
+    // waits as long as the p99, each for all outstanding calls of its worker
+    let share = evidence.waited_share * response.mean().as_secs_f64() / p99.max(1e-9);
+    Some(share.min(1.0)).filter(|share| evidence.closed_loop && *share > WAITED_CALLS_MAX)
+}
+
 fn foreign_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
     let foreign = evidence.foreign_share.unwrap_or(0.0);
     let steal = evidence.steal_share.unwrap_or(0.0);
@@ -646,11 +664,18 @@ fn foreign_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
     } else {
         ("the hypervisor (steal)", "Repeat on a quieter or a dedicated machine.")
     };
+    let waited = waited_calls(evidence).map_or_else(String::new, |share| {
+        format!(
+            "; the p99 may be the client's wait for a core, of up to {} of the calls (at most {})",
+            show::share(share),
+            show::share(WAITED_CALLS_MAX)
+        )
+    });
     Some(Cause {
         id: CauseId::ForeignCpu,
         figure,
         text: format!(
-            "{who} took {} of our cores (at most {})",
+            "{who} took {} of our cores (at most {}){waited}",
             show::share(figure),
             show::share(FOREIGN_SHARE_MAX)
         ),

@@ -17,6 +17,8 @@ pub(crate) const FOREIGN_TIME_MIN: Nanos = Nanos::SECOND;
 pub struct Circumstances<'a> {
     /// Share of its core that the busiest worker used, 0..=1.
     pub busiest: f64,
+    /// Largest share of its time that a worker was ready to run and waited for a core, 0..=1.
+    pub waited: f64,
     pub foreign: Option<Foreign>,
     pub path: Option<&'a PathFacts>,
     pub fleet: Option<&'a FleetFacts>,
@@ -58,6 +60,7 @@ impl Judge {
         let ceiling =
             known.map_or(0.0, |known| known.share_of_ceiling(plan, throughput, self.workers));
         evidence.driver_busy = Some(seen.busiest.max(ceiling).min(1.0));
+        evidence.waited_share = self.waited_share(measurement, seen.waited);
         evidence.path = seen.path;
         evidence.fleet = seen.fleet;
         if let Some(foreign) = seen.foreign.filter(|found| found.elapsed > FOREIGN_TIME_MIN) {
@@ -69,6 +72,19 @@ impl Judge {
         evidence.objectives = &plan.measure.slo;
         evidence.doubt_max = plan.measure.doubt_max;
         judge(&evidence)
+    }
+}
+
+impl Judge {
+    /// Returns the share of the calls' time in which their worker waited for a core, at most: with
+    /// at least one call outstanding per worker at any time, it is the share of the worker's time;
+    /// with fewer, the worker waits only while one is.
+    fn waited_share(&self, measurement: &Measurement, waited: f64) -> f64 {
+        let response = measurement.total.response();
+        let time = response.mean().as_secs_f64() * response.count() as f64;
+        let workers = measurement.window.as_secs_f64() * f64::from(self.workers.max(1));
+        let outstanding = (time / workers.max(1e-9)).clamp(1e-6, 1.0);
+        (waited / outstanding).min(1.0)
     }
 }
 

@@ -120,14 +120,14 @@ impl Session {
         let driven = worker_threads.run(&mut *observer, run);
         run.sut = sut.map(sut::SutWatch::end);
         let closed = observer.close();
-        driven?;
+        let waited = driven?;
         closed?;
         let foreign = (foreign.elapsed() > FOREIGN_TIME_MIN)
             .then(|| foreign.end(|| placement::local_servers(&self.servers.endpoints)))
             .flatten();
         (run.path, run.stack) = fit.network.facts()?;
         let busiest = run.driver.busy.iter().copied().fold(0.0, f64::max);
-        let seen = Circumstances { busiest, foreign, path: run.path.as_ref(), fleet: None };
+        let seen = Circumstances { busiest, waited, foreign, path: run.path.as_ref(), fleet: None };
         let judge = Judge::new(&fit.placement, self.env.calibration.as_ref());
         run.verdict = judge.verdict(&setup.plan, &run.measurement, seen);
         if let Some(renewal) = renewal {

@@ -123,19 +123,23 @@ pub(crate) struct WorkerThreads<'a> {
 }
 
 impl WorkerThreads<'_> {
-    /// Runs the workers to their end, and adds the measurements and their cost.
+    /// Runs the workers to their end, and adds the measurements and their cost. Returns the largest
+    /// share of its time that a worker waited for a core, 0..=1.
     ///
     /// # Errors
     /// Fails if a worker cannot start, a script fails, or a watcher cannot continue.
-    pub(crate) fn run(self, watcher: &mut dyn Watcher, run: &mut RunReport) -> anyhow::Result<()> {
+    pub(crate) fn run(self, watcher: &mut dyn Watcher, run: &mut RunReport) -> anyhow::Result<f64> {
         let (setup, order) = (self.setup, Arc::new(AtomicU8::new(0)));
         let before = host::cpu::process_time();
         let Started { inbox, spares, threads } = self.start(&order, watcher)?;
         let mut gather = Gather::new(setup, &order, spares);
         let failed = gather.run(&inbox, watcher);
+        let mut waited = 0.0_f64;
         for thread in threads {
             match thread.join() {
-                Ok(driven) => driven.context("a worker could not start its loop")?,
+                Ok(driven) => {
+                    waited = waited.max(driven.context("a worker could not start its loop")?);
+                }
                 Err(_) => {
                     anyhow::bail!(
                         "a worker thread panicked; this is a bug, and the results are lost"
@@ -152,7 +156,7 @@ impl WorkerThreads<'_> {
         run.driver.cpu_system_s = (after.system - before.system).as_secs_f64();
         run.held = gather.held.take();
         run.measurement = gather.collector.finish(interrupted);
-        Ok(())
+        Ok(waited)
     }
 
     /// Starts a thread for each worker.
@@ -184,11 +188,14 @@ impl WorkerThreads<'_> {
     }
 }
 
+/// Thread of a worker, with the share of its time that it waited for a core, 0..=1.
+type WorkerThread = JoinHandle<std::io::Result<f64>>;
+
 /// Running workers, with the collector's end of their channels.
 struct Started {
     inbox: Receiver<Message>,
     spares: Vec<SyncSender<Box<Snapshot>>>,
-    threads: Vec<JoinHandle<std::io::Result<()>>>,
+    threads: Vec<WorkerThread>,
 }
 
 /// One load on one core, with the source of its requests.
@@ -227,7 +234,7 @@ impl WorkerThreads<'_> {
         loads: Vec<CoreLoad>,
         id: u32,
         mut link: ThreadLink,
-    ) -> anyhow::Result<JoinHandle<std::io::Result<()>>> {
+    ) -> anyhow::Result<WorkerThread> {
         let plan = loads.first().map(|load| &load.setup.plan).context("a run has a load")?;
         let kind = ConnectionKind::new(plan, self.tls);
         let cores = self.cores;
@@ -255,6 +262,7 @@ impl WorkerThreads<'_> {
             if let Some(nice) = nice {
                 host::cpu::set_nice(nice).ok();
             }
+            let start = CoreWait::now();
             link.before = ThreadTime::now();
             let workers = loads.into_iter().map(|load| load.worker(id, tls.as_ref())).collect();
             // workers of scenarios are counted by scenario, even if there is only one
@@ -266,10 +274,29 @@ impl WorkerThreads<'_> {
                 // the collector outlives the workers
                 link.out.send(Message::Held(Box::new(facts))).ok();
             }
-            Ok(())
+            Ok(start.share())
         };
         let name = format!("worker-{id}");
         Ok(std::thread::Builder::new().name(name).spawn(body)?)
+    }
+}
+
+/// The wait of the calling thread for a core, from an instant on.
+struct CoreWait {
+    start: Nanos,
+    waited: Option<Nanos>,
+}
+
+impl CoreWait {
+    fn now() -> CoreWait {
+        CoreWait { start: net::reactor::monotonic(), waited: host::cpu::core_wait() }
+    }
+
+    /// Returns the share of the time since then, 0..=1; 0 if it is unknown.
+    fn share(&self) -> f64 {
+        let wall = (net::reactor::monotonic() - self.start).as_secs_f64();
+        let waits = self.waited.zip(host::cpu::core_wait());
+        waits.map_or(0.0, |(before, now)| ((now - before).as_secs_f64() / wall.max(1e-9)).min(1.0))
     }
 }
 

@@ -157,7 +157,7 @@ impl Shown {
         };
         let busiest = self.busy.iter().map(share).fold(0.0, f64::max);
         let plan = Plan { measure: self.measured_with(&measurement), ..self.plan.clone() };
-        let seen = Circumstances { busiest, foreign: None, path: None, fleet: None };
+        let seen = Circumstances { busiest, waited: 0.0, foreign: None, path: None, fleet: None };
         let verdict = self.judge.verdict(&plan, &measurement, seen);
         let slo = SloResult::judge(&self.plan.measure.slo, &measurement);
         let first_call = None;

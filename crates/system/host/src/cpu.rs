@@ -53,6 +53,12 @@ impl ThreadTime {
     }
 }
 
+/// Returns how long the calling thread has been ready to run without a core, since its start; `None`
+/// if the kernel does not count it.
+pub fn core_wait() -> Option<Nanos> {
+    proc::core_wait(&std::fs::read_to_string("/proc/thread-self/schedstat").ok()?)
+}
+
 /// Returns the online cores of this machine, numbered from 0 if the system does not name them.
 pub fn online_cores() -> Vec<u32> {
     let named = std::fs::read_to_string("/sys/devices/system/cpu/online");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use units::Nanos;
 
 /// Highest core number that a list may name; a larger number indicates a damaged file.
 const CORE_MAX: u32 = 65_535;
@@ -167,6 +168,11 @@ pub fn port_range(text: &str) -> Option<(u16, u16)> {
 pub struct Listening {
     pub address: SocketAddr,
     pub inode: u64,
+}
+
+/// Parses the wait for a core in /proc/PID/task/TID/schedstat: after the time on a core.
+pub fn core_wait(schedstat: &str) -> Option<Nanos> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos)
 }
 
 /// Parses /proc/net/tcp or tcp6: the lines in state LISTEN.

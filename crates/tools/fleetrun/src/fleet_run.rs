@@ -160,7 +160,7 @@ impl Fleet for FleetRun {
         run.measurement = merge.finish();
         let busiest = run.driver.busy.iter().copied().fold(0.0, f64::max);
         let path = run.path.as_ref();
-        let seen = Circumstances { busiest, foreign: None, path, fleet: Some(&fleet) };
+        let seen = Circumstances { busiest, waited: 0.0, foreign: None, path, fleet: Some(&fleet) };
         run.verdict = task.judge.verdict(plan, &run.measurement, seen);
         run.fleet = Some(fleet);
         Ok(())

@@ -274,6 +274,21 @@ fn foreign_work_and_shared_cores() {
     let evidence = Evidence { foreign_share: Some(0.06), ..Evidence::new(&late) };
     let judged_late = judge_margin(&evidence);
     assert!(!judged_late.starts_with("VALID"), "{judged_late}");
+    // a closed loop has no due instants: the wait for a core is the measure
+    let busy = Evidence { foreign_share: Some(0.5), ..Evidence::new(&measurement) };
+    let judged = |closed_loop, waited_share| {
+        judge_margin(&Evidence { closed_loop, waited_share, ..busy.clone() })
+    };
+    let note = "foreign-cpu 0.5000: other programs took 50.0 % of our cores (at most 5.00 %)";
+    assert_eq!(judged(true, 0.009), format!("VALID\n{note}"));
+    assert_eq!(judged(false, 0.4), format!("VALID\n{note}"));
+    assert_eq!(
+        judged(true, 0.25),
+        format!(
+            "DEGRADED\n{note}; the p99 may be the client's wait for a core, of up to 25.0 % of the \
+             calls (at most 1.00 %)"
+        )
+    );
     let shared_cores = Some("the server may run on our core 1".to_owned());
     let evidence = Evidence { shared_cores, ..Evidence::new(&measurement) };
     assert_eq!(

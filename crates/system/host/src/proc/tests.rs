@@ -207,3 +207,9 @@ fn unusual_scheduling_is_reported() {
     assert_eq!(scheduling("7 (a) R 1"), None);
     assert_eq!(scheduling(""), None);
 }
+
+#[test]
+fn the_wait_for_a_core_follows_the_time_on_one() {
+    assert_eq!(core_wait("139054323 4210777 391\n"), Some(Nanos(4_210_777)));
+    assert_eq!((core_wait("139054323"), core_wait("1 -1 1"), core_wait("")), (None, None, None));
+}
