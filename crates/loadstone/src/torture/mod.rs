@@ -172,13 +172,18 @@ fn run(
     // the store comes first: its result is complete even if writing files fails
     let kept = keep(keeping, &torture, args.outputs.quiet);
     outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
+    print_remarks(&torture, &report, args.outputs.quiet);
+    Ok(code)
+}
+
+/// Prints what follows the report: that cases had no time, and what the path did.
+fn print_remarks(torture: &TortureRecord, report: &Report, quiet: bool) {
     if let Some(missing) = torture.incomplete() {
         crate::print_message(&missing);
     }
-    if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
+    if let Some(facts) = report.path.as_ref().filter(|_| !quiet) {
         crate::netpath_command::print_facts(facts);
     }
-    Ok(code)
 }
 
 /// Completes the result in the store; one without tested cases is removed.
