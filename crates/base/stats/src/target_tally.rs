@@ -58,7 +58,7 @@ impl TargetTally {
     }
 }
 
-/// Adds up rows of the same numbers.
+/// Adds rows with equal indexes.
 pub(crate) fn merge_rows(mine: &mut Vec<TargetTally>, theirs: &[TargetTally]) {
     if mine.len() < theirs.len() {
         mine.resize_with(theirs.len(), TargetTally::default);

@@ -38,7 +38,7 @@ pub const DRIVER_BUSY_MAX: f64 = 0.95;
 pub const FOREIGN_SHARE_MAX: f64 = 0.05;
 
 /// DEGRADED `foreign-cpu` in a closed loop: share of the calls that may have waited for the client's
-/// core as long as the p99. Above it, the p99 may be that wait.
+/// core as long as the p99. Above this share, the p99 may be that wait.
 const WAITED_CALLS_MAX: f64 = 0.01;
 
 /// Causes that make a run INVALID; all others make it DEGRADED.
@@ -641,13 +641,13 @@ fn drift_text(drift: &Drift) -> String {
     )
 }
 
-/// Returns the share of the calls that may have waited for the client's core as long as the p99 or
-/// longer, if it is above [`WAITED_CALLS_MAX`]: the p99 may then be that wait. Only in a closed loop,
-/// which has no due instants whose lateness would show it.
+/// Returns an upper bound on the share of the calls whose worker waited for a core at least as long
+/// as the p99. `None` at or below [`WAITED_CALLS_MAX`], and in an open loop, whose lateness shows
+/// such waits.
 fn waited_calls(evidence: &Evidence<'_>) -> Option<f64> {
     let response = evidence.measurement.total.response();
     let p99 = response.quantile(0.99).as_secs_f64();
-    // waits as long as the p99, each for all outstanding calls of its worker
+    // as if every wait were as long as the p99 and delayed all outstanding calls of its worker
     let share = evidence.waited_share * response.mean().as_secs_f64() / p99.max(1e-9);
     Some(share.min(1.0)).filter(|share| evidence.closed_loop && *share > WAITED_CALLS_MAX)
 }

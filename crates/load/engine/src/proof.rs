@@ -28,7 +28,7 @@ pub(crate) fn asks_for(plan: &Plan, head: &[u8]) -> bool {
     is_challenged(plan) && challenge(fields::all(head, "www-authenticate")).is_some()
 }
 
-/// Returns the answers of one user to a challenge of Digest. `id`: number of the user, for its nonce.
+/// Returns the state with which one user answers a challenge of Digest. `id`: number of the user, for its nonce.
 pub(crate) fn answers(plan: &Plan, seed: Seed, id: u64, challenge: Challenge) -> Option<Answers> {
     let Some(Auth::Digest { user, password }) = &plan.request.auth else { return None };
     let mut stream = seed.stream(Purpose::Logins, id);

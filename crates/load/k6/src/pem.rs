@@ -19,7 +19,7 @@ struct PemBlock<'a> {
     content: Vec<u8>,
 }
 
-/// Returns the first block; `None` if there is none or it is damaged.
+/// Returns the first block; `None` without a block, or if it is damaged.
 fn first_block(text: &str) -> Option<PemBlock<'_>> {
     let (label, rest) = text[text.find(BEGIN)? + BEGIN.len()..].split_once(DASHES)?;
     let (body, _) = rest.split_once(&format!("-----END {label}{DASHES}"))?;

@@ -1,4 +1,4 @@
-//! Names of values in options and plan files.
+//! Names of enumerated values in options and plan files.
 
 use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 

@@ -1,4 +1,4 @@
-//! Secrets by the names of their values.
+//! Finds and masks secrets by the names of their fields.
 
 use std::ops::Range;
 

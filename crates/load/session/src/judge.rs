@@ -73,12 +73,10 @@ impl Judge {
         evidence.doubt_max = plan.measure.doubt_max;
         judge(&evidence)
     }
-}
 
-impl Judge {
-    /// Returns the share of the calls' time in which their worker waited for a core, at most: with
-    /// at least one call outstanding per worker at any time, it is the share of the worker's time;
-    /// with fewer, the worker waits only while one is.
+    /// Returns an upper bound on the share of the calls' time in which their worker waited for a
+    /// core. If a worker has a mean of fewer than one outstanding call, its whole wait is charged to
+    /// these calls.
     fn waited_share(&self, measurement: &Measurement, waited: f64) -> f64 {
         let response = measurement.total.response();
         let time = response.mean().as_secs_f64() * response.count() as f64;

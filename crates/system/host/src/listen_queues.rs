@@ -1,9 +1,9 @@
 //! The TCP sockets of a server's ports, by state, with the fill levels of its listen queues: from
 //! the kernel's socket diagnosis, or from /proc/net/tcp of another network namespace.
 //!
-//! The kernel has one table for the sockets of both IP versions, of which every request reads all
-//! entries: 3 ms with 262,144 of them, where the text of /proc/net/tcp and tcp6 takes 26 ms. So one
-//! request is made for both, which only the older form of the request can express.
+//! The kernel has one table for the sockets of both IP versions, and each request walks all of it: 3
+//! ms with 262,144 entries, where reading /proc/net/tcp and tcp6 takes 26 ms. TCPDIAG_GETSOCK, the
+//! older form of the request, covers both versions at once.
 
 use crate::proc;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};

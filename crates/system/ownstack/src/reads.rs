@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-/// Packets read before the turn of the worker.
+/// Maximum number of packets read before the worker continues with its other work.
 pub(crate) const BATCH: usize = 256;
 
 /// Returns whether no packet will arrive after this read error.

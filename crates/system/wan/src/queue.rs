@@ -7,7 +7,7 @@ use units::Nanos;
 /// A packet inside a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// Identifies the bytes for their holder.
+    /// Number by which the caller finds the bytes.
     pub(crate) token: u32,
     pub(crate) bytes: u32,
     pub(crate) arrived: Nanos,
@@ -15,7 +15,7 @@ pub(crate) struct Packet {
     pub(crate) delay: Nanos,
     /// Selects the bit to flip.
     pub(crate) corrupt: Option<u64>,
-    /// Overtakes the packets in flight.
+    /// True if it overtakes the packets in flight.
     pub(crate) ahead: bool,
 }
 
@@ -42,7 +42,7 @@ impl LinkQueue {
         self.packets.front()
     }
 
-    /// Packet capacity of the memory.
+    /// Number of packets for which there is memory.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.packets.capacity()

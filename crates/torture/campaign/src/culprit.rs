@@ -97,7 +97,7 @@ fn unfinished(end: SearchEnd, tail: usize) -> String {
 /// Remark on a crash that was observed only once.
 const UNCONFIRMED: &str = "; seen once: the server was not restarted, so the cause is unconfirmed";
 
-/// Remarks on a suspect and on a culprit of a server that was not restarted.
+/// Remarks on a suspect and on a culprit if the server was not restarted.
 const LAST_BEFORE: &str = "the last request before the crash; whether it is the cause is unknown, \
     because the server was not restarted";
 const SILENT_SINCE: &str = "since then the server has not responded to any request";

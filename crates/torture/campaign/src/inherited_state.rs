@@ -50,13 +50,12 @@ pub(crate) fn confirm(
     runner.report(CampaignEvent::FailsAfter { name: &exchange.name, before: &scripts });
 }
 
-/// Returns whether an earlier request of another client may be the cause of a failure that some
-/// attempts show.
+/// Returns whether an earlier request on another connection may be the cause of an intermittent
+/// failure.
 fn may_be_inherited(result: &ExchangeResult) -> bool {
     // an exchange that often fails by chance does so after any conversation
     let share = f64::from(result.failed) / f64::from(result.tries.max(1));
-    // a request whose content got a response shows the fault itself; how soon that response arrives
-    // decides whether it is seen
+    // parsed content is the request's own fault; a late response only makes it intermittent
     let is_own = result.judgement.kind == Some(FailureKind::ContentParsed);
     share.powi(CONFIRMATIONS) <= CHANCE_MAX && !is_own
 }

@@ -32,8 +32,9 @@ impl Suspect {
         self.talk.as_ref().is_some_and(|talk| talk.end == TalkEnd::Silent)
     }
 
-    /// Names it as a possible cause of a crash during the next conversation, `name` of `case`, if
-    /// the client gave it up: the server may have noticed the end of that connection later.
+    /// Returns a remark that this conversation may be the cause of a crash during the next one,
+    /// `name` of `case`; `None` unless the client gave it up. The server may notice the end of that
+    /// connection later.
     pub(crate) fn as_earlier_cause(&self, case: &str, name: &str) -> Option<String> {
         if !self.is_given_up() || (self.case == case && self.name == name) {
             return None;

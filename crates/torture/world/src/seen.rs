@@ -34,7 +34,8 @@ impl Seen {
         }
     }
 
-    /// Returns the resident memory of the server's processes; `None` for a machine.
+    /// Returns the resident memory of the server's processes; `None` if only the figures of
+    /// its machine are visible.
     pub fn memory_bytes(&self) -> Option<u64> {
         match self {
             Seen::Processes(lives) => Some(lives.memory_bytes()),

@@ -515,7 +515,7 @@ mod tests {
     fn a_filled_request_is_the_one_that_is_made() {
         for version in ["1.0", "1.1", "2"] {
             let with = |v, w| with_values(version, Some(v), w);
-            // made again: a URL that is one value, a login, and a filter in a form
+            // assembled for each call: a URL that is one value, a login, and a filter in a form
             assert_eq!(with("plain", "00c0ffee"), "fffffmfmm", "{version}");
             for v in ["a b/c?d#e%f&g=h+i", "ä€𝄞", "\"quoted\\", "..", "hOlE000000eLoH", "a\tb"]
             {

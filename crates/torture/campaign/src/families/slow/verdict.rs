@@ -15,7 +15,7 @@ const RESPONSE: Nanos = Nanos::from_secs(5);
 /// Tolerance: the timer of a server may be a tenth late for a timeout of 60 s.
 const LATE: f64 = 1.1;
 /// Longest interval at which servers check their timeouts (Node: 30 s). Within it, the time of a
-/// close depends on when the connection was opened, and differs between runs.
+/// close depends on when the connection was opened.
 const CHECKED_EVERY: Nanos = Nanos::from_secs(30);
 /// Two TLS alerts with the headers, nonces and tags of their records (RFC 5246 section 6.2.3.3):
 /// some servers send user_canceled before close_notify (RFC 8446 section 6.1). A response is
@@ -367,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Node closes after 60 to 90 s: two runs must not differ.
+    /// Node closes after 60 to 90 s, depending on when the connection was opened.
     #[test]
     fn the_interval_of_a_check_is_not_late() {
         let at = Nanos::from_secs;
