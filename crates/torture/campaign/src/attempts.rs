@@ -16,6 +16,8 @@ const Z: f64 = 1.959_964;
 pub(crate) struct Tries<T> {
     made: u32,
     failed: u32,
+    /// Minimum number of attempts, even if the first ones pass.
+    least: u32,
     /// Maximum number of attempts if some of them pass.
     most: u32,
     kept: Option<T>,
@@ -84,7 +86,7 @@ pub(crate) enum Reproduced {
 
 impl<T> Default for Tries<T> {
     fn default() -> Tries<T> {
-        Tries { made: 0, failed: 0, most: TRIES, kept: None }
+        Tries { made: 0, failed: 0, least: 1, most: TRIES, kept: None }
     }
 }
 
@@ -94,11 +96,16 @@ impl<T> Tries<T> {
         Tries { made: 1, failed: 1, ..Tries::default() }
     }
 
-    /// Returns the number of the next attempt, counted from 1; `None` if the first attempt passed,
+    /// Starts attempts of a race, which fewer attempts may not show.
+    pub(crate) fn at_least(least: u32) -> Tries<T> {
+        Tries { least, ..Tries::default() }
+    }
+
+    /// Returns the number of the next attempt, counted from 1; `None` if the first attempts passed,
     /// or there were enough attempts.
     pub(crate) fn next(&self) -> Option<u32> {
-        let undecided = self.made == 0 || self.failed > 0;
-        let most = if self.failed < self.made { self.most } else { TRIES };
+        let undecided = self.made < self.least || self.failed > 0;
+        let most = if self.failed < self.made { self.most.max(self.least) } else { TRIES };
         (undecided && self.made < most).then_some(self.made + 1)
     }
 
@@ -168,6 +175,22 @@ mod tests {
         assert_eq!(count_tries(&[true, false]).next(), Some(3));
         assert_eq!(count_tries(&[true, true, true]).next(), None);
         assert_eq!(Tries::<()>::after_failure().next(), Some(2));
+    }
+
+    #[test]
+    fn a_race_is_tried_several_times_even_if_it_passes() {
+        for (attempts, next) in [
+            (&[false][..], Some(2)),
+            (&[false, false], Some(3)),
+            (&[false; 4], Some(5)),
+            (&[false; 5], None),
+            (&[false, false, false, true], Some(5)),
+            (&[true, true, true], None),
+        ] {
+            let mut tries = Tries::at_least(5);
+            attempts.iter().for_each(|failed| tries.add(*failed, *failed, ()));
+            assert_eq!(tries.next(), next, "{attempts:?}");
+        }
     }
 
     #[test]

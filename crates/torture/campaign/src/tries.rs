@@ -2,7 +2,7 @@
 //! awaited concurrently: a short first attempt shows whether confirmation is needed, and the
 //! confirming attempts run at once.
 
-use crate::attempts::{Reproduced, Tries};
+use crate::attempts::{Rate, Reproduced, Tries};
 use crate::life::AffectedPart;
 use crate::trail::Suspect;
 use crate::{Runner, TRIES, gate, inherited_state, preconditions, scripts};
@@ -41,7 +41,8 @@ pub(crate) fn exchange(
     case: &Case,
     exchange: &Exchange,
 ) -> ExchangeResult {
-    let mut tries: Tries<ExchangeResult> = Tries::default();
+    let mut tries: Tries<ExchangeResult> = Tries::at_least(exchange.attempts);
+    let mut advised = Rate::default();
     let mut had = AheadAttempts::default();
     let mut restarts = 0;
     while let Some(attempt) = tries.next() {
@@ -83,8 +84,10 @@ pub(crate) fn exchange(
             TestOutcome::Inconclusive => is_unconnected,
             _ => false,
         };
-        let replaces =
-            bad && tries.kept().is_none_or(|kept| is_worse_or_equal(&judgement, &kept.judgement));
+        let advises = judgement.outcome == TestOutcome::Advisory;
+        advised.count(advises);
+        let replaces = (bad || advises)
+            && tries.kept().is_none_or(|kept| is_worse_or_equal(&judgement, &kept.judgement));
         if talk.end != TalkEnd::Silent {
             tries.measure_rate();
         }
@@ -93,7 +96,18 @@ pub(crate) fn exchange(
             break;
         }
     }
-    concluded(runner, case, exchange, tries, &had)
+    let mut result = concluded(runner, case, exchange, tries, &had);
+    add_rate(&mut result.judgement, advised);
+    result
+}
+
+/// Adds the rate of an advisory that only some attempts show.
+fn add_rate(judgement: &mut Judgement, advised: Rate) {
+    if judgement.outcome == TestOutcome::Advisory && advised.failed < advised.made {
+        let separator = if judgement.why.is_empty() { "" } else { "; " };
+        let rate = advised.text();
+        judgement.why.push_str(&format!("{separator}attempts that show it: {rate}"));
+    }
 }
 
 /// Returns the result of an attempt.

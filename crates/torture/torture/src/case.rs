@@ -323,6 +323,8 @@ pub struct Exchange {
     pub methods: Vec<String>,
     /// Time limit of the whole conversation.
     pub deadline: Nanos,
+    /// Minimum number of attempts: more than one for a race, which a single one may not show.
+    pub attempts: u32,
     /// Conforming outcomes; also allowed outcomes; outcomes that yield an advisory.
     pub accept: Vec<Class>,
     pub also: Vec<Class>,

@@ -68,6 +68,7 @@ struct ExchangeText {
     #[serde(default)]
     methods: Vec<String>,
     deadline: Option<toml::Spanned<String>>,
+    attempts: Option<toml::Spanned<u32>>,
     accept: Vec<toml::Spanned<String>>,
     #[serde(default)]
     also: Vec<toml::Spanned<String>>,
@@ -104,6 +105,9 @@ type StepFields = BTreeMap<String, toml::Value>;
 fn yes() -> bool {
     true
 }
+
+/// Maximum of `attempts`.
+const ATTEMPTS_MAX: u32 = 20;
 
 /// Position in the file, and the error.
 pub(super) struct CaseFault {
@@ -343,6 +347,14 @@ fn exchange(read: ExchangeText) -> Result<Exchange, CaseFault> {
         None => DEADLINE,
         Some(text) => duration(text.get_ref(), text.span().start)?,
     };
+    let attempts = match &read.attempts {
+        None => 1,
+        Some(count) if (1..=ATTEMPTS_MAX).contains(count.get_ref()) => *count.get_ref(),
+        Some(count) => {
+            let why = format!("`attempts` is 1 to {ATTEMPTS_MAX}");
+            return Err(CaseFault { at: count.span().start, why });
+        }
+    };
     let methods = match read.methods.is_empty() {
         true => vec!["GET".to_owned()],
         false => read.methods,
@@ -352,6 +364,7 @@ fn exchange(read: ExchangeText) -> Result<Exchange, CaseFault> {
         steps: read.send.into_iter().map(step).collect::<Result<Vec<ScriptStep>, CaseFault>>()?,
         methods,
         deadline,
+        attempts,
         accept: classes(&read.accept)?,
         also: classes(&read.also)?,
         advise: classes(&read.advise)?,

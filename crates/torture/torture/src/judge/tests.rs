@@ -43,6 +43,7 @@ fn exchange(accept: &str, also: &str, advise: &str) -> Exchange {
         steps: Vec::new(),
         methods: vec!["GET".into()],
         deadline: Nanos::SECOND,
+        attempts: 1,
         accept: classes(accept),
         also: classes(also),
         advise: classes(advise),
