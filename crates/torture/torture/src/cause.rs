@@ -2,7 +2,7 @@
 
 use crate::case::Family;
 use crate::framing::{self, ContentFraming, FramingFault, FramingReading, MessageEnd};
-use crate::judge::severity::{self, Severity};
+use crate::judge::severity::{self, Risk, Severity};
 use crate::judge::{Cause, FailureKind, TestOutcome};
 use crate::result::{CaseResult, ExchangeResult, Shrunk};
 use std::collections::BTreeSet;
@@ -43,8 +43,8 @@ enum Trigger {
     Trailers,
     /// As many connections as the server serves at once, regardless of what they do.
     ConnectionLimit,
-    /// An invalid head.
-    InvalidHead,
+    /// An invalid head; with its faults, if the server refuses other invalid heads.
+    InvalidHead(BTreeSet<FramingFault>),
     /// A request without content for this page, whose method may carry content.
     NoContent(Vec<u8>),
     /// Invalid chunks, whichever part of them is invalid.
@@ -84,31 +84,70 @@ pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
     let mut order: Vec<(Severity, usize)> =
         cases.iter().enumerate().filter_map(|(at, case)| Some((rated(case)?, at))).collect();
     let limited = cases.iter().any(severity::is_connection_limit);
-    let unread = unread_chunk_failures(cases);
+    let known = RunFacts {
+        limited,
+        unread: unread_chunk_failures(cases),
+        refuses_heads: cases.iter().any(refuses_invalid_head),
+    };
     let faults: Vec<Vec<BTreeSet<ServerFault>>> =
-        cases.iter().map(|case| faults_of(case, shrunk, limited, &unread)).collect();
+        cases.iter().map(|case| faults_of(case, shrunk, &known)).collect();
+    let weights: Vec<Vec<Severity>> = cases
+        .iter()
+        .zip(&faults)
+        .map(|(case, faults)| failure_weights(case, faults.len()))
+        .collect();
     let is_vague = |at: usize| faults[at].iter().any(|one| one.len() != 1);
     // mutations start from the requests of other cases, which state what the standard requires
     let mutates = |at: usize| matches!(cases[at].case.family, Some(Family::MutateBodies(_)));
     let is_usual = |at: usize| !mutates(at) && fails_usual_chunks(&cases[at]);
+    // these are the special forms in which one server failed
+    let is_regression = |at: usize| cases[at].case.group() == REGRESSIONS;
+    // a hang on invalid heads is not a fault of their framing fields
+    let hangs_on_head = |one: &ServerFault| matches!(one.on, Trigger::InvalidHead(_));
+    let is_framing = |at: usize| {
+        cases[at].case.risk == Some(Risk::Smuggling)
+            && faults[at].iter().flatten().any(hangs_on_head)
+    };
     // of equal findings, those about the usual form come first, then those that name their cause,
     // then those with lower ids
     order.sort_by_key(|(severity, at)| {
-        (std::cmp::Reverse(*severity), !is_usual(*at), is_vague(*at), mutates(*at), *at)
+        let is_special = (is_vague(*at), mutates(*at), is_regression(*at), is_framing(*at));
+        (std::cmp::Reverse(*severity), !is_usual(*at), is_special, *at)
     });
     let mut roots: Vec<(String, BTreeSet<ServerFault>)> = Vec::new();
-    for (_, at) in order {
+    for (severity, at) in order {
         let own = &faults[at];
         if let Some(root) = root_of(own, &roots) {
             cases[at].same_as = Some(root.to_owned());
             continue;
         }
-        // a failure with one possible trigger names its cause
-        let certain = own.iter().filter(|one| one.len() == 1).flatten().cloned().collect();
+        // a failure with one possible trigger names its cause, if it gives the finding its severity
+        let main = own.iter().zip(&weights[at]).filter(|(_, weight)| **weight >= severity);
+        let certain = main.map(|(one, _)| one).filter(|one| one.len() == 1);
+        let certain = certain.flatten().cloned().collect();
         roots.push((cases[at].case.id.clone(), certain));
     }
     merge_roots(cases, &faults);
 }
+
+/// Returns the severity of each failure of a case; `count`: number of its failures. A failure that is
+/// no exchange, such as a denial, has that of the case.
+fn failure_weights(case: &CaseResult, count: usize) -> Vec<Severity> {
+    let exchanges: Vec<Severity> = case
+        .exchanges
+        .iter()
+        .filter_map(|one| Some(severity::of_exchange(&case.case, one)?.severity))
+        .collect();
+    let own = severity::of_case(case).map_or(Severity::Low, |rated| rated.severity);
+    let most = exchanges.iter().copied().max();
+    // the effect on the server may be more severe than each exchange
+    let raised = |one: Severity| if Some(one) == most { one.max(own) } else { one };
+    let others = std::iter::repeat_n(own, count.saturating_sub(exchanges.len()));
+    others.chain(exchanges.iter().copied().map(raised)).collect()
+}
+
+/// The group of cases that repeat faults found earlier.
+const REGRESSIONS: char = 'K';
 
 /// Merges missing fields into a later finding of the same severity that lacks them too. It was not
 /// a candidate because it has other failures as well.
@@ -159,21 +198,39 @@ fn root_of<'r>(
     most.map(|(id, _)| id.as_str())
 }
 
-/// Returns the possible faults of each failed exchange; an empty set if they are unknown.
-/// `limited`: a number of idle connections keeps others out. `unread`: failures of the usual form of
-/// chunked content.
-fn faults_of(
-    case: &CaseResult,
-    shrunk: &[Shrunk],
+/// Facts of the whole run that decide which failures have one cause.
+struct RunFacts {
+    /// A number of idle connections keeps others out.
     limited: bool,
-    unread: &BTreeSet<FailureKind>,
-) -> Vec<BTreeSet<ServerFault>> {
+    /// Failures of the usual form of chunked content.
+    unread: BTreeSet<FailureKind>,
+    /// The server refuses an invalid head.
+    refuses_heads: bool,
+}
+
+/// Returns whether the server refused an invalid head in this case.
+fn refuses_invalid_head(case: &CaseResult) -> bool {
+    let refuses = |one: &ExchangeResult| {
+        let received = one.received.strip_prefix(b"HTTP/1.");
+        received.is_some_and(|rest| rest.get(1..3) == Some(b" 4"))
+            && !one.judgement.outcome.is_finding()
+            && framing::read(&one.sent).has_invalid_head()
+    };
+    severity::is_http1(&case.case) && case.exchanges.iter().any(refuses)
+}
+
+/// Returns the possible faults of each failed exchange; an empty set if they are unknown.
+fn faults_of(case: &CaseResult, shrunk: &[Shrunk], known: &RunFacts) -> Vec<BTreeSet<ServerFault>> {
     let failed = case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
-    let limit = severity::is_connection_limit(case) || limited && severity::lacks_control(case);
+    let limit =
+        severity::is_connection_limit(case) || known.limited && severity::lacks_control(case);
     let limit = limit.then(|| {
         BTreeSet::from([ServerFault { how: String::new(), on: Trigger::ConnectionLimit }])
     });
-    let fault = |one| unread_chunks_fault(one, unread).unwrap_or_else(|| faults(case, one, shrunk));
+    let fault = |one| {
+        unread_chunks_fault(one, &known.unread)
+            .unwrap_or_else(|| faults(case, one, shrunk, known.refuses_heads))
+    };
     limit.into_iter().chain(failed.map(fault)).collect()
 }
 
@@ -181,20 +238,10 @@ fn faults(
     case: &CaseResult,
     exchange: &ExchangeResult,
     shrunk: &[Shrunk],
+    refuses_heads: bool,
 ) -> BTreeSet<ServerFault> {
     let judgement = &exchange.judgement;
-    let whatever = match &judgement.cause {
-        Some(Cause::Missing(field)) => Some(Trigger::Missing(field.clone())),
-        Some(Cause::NoContinue) => Some(Trigger::Missing(CONTINUE.to_owned())),
-        Some(Cause::Chance) => Some(Trigger::Chance),
-        Some(Cause::OnlyContinue) => Some(Trigger::OnlyContinue),
-        Some(Cause::EveryConnection) => Some(Trigger::EveryConnection),
-        Some(Cause::HeadContent) => Some(Trigger::HeadContent),
-        Some(Cause::LongRanges) => Some(Trigger::LongRanges),
-        Some(Cause::EchoedVersion) => Some(Trigger::EchoedVersion),
-        Some(Cause::NoHttp(_)) | None => None,
-    };
-    if let Some(on) = whatever {
+    if let Some(on) = judgement.cause.as_ref().and_then(trigger_of_cause) {
         return BTreeSet::from([ServerFault { how: String::new(), on }]);
     }
     let crashed = judgement.outcome == TestOutcome::Crashed;
@@ -216,7 +263,7 @@ fn faults(
     }
     if is_silent(judgement.kind) && severity::is_http1(&case.case) && reading.has_invalid_head() {
         on.retain(|one| matches!(one, Trigger::Framing(_)));
-        on.insert(Trigger::InvalidHead);
+        on.insert(invalid_head(&sent, &reading, refuses_heads));
     }
     let in_head = on.iter().any(|one| matches!(one, Trigger::Byte(_)));
     if crashed
@@ -234,6 +281,9 @@ fn faults(
     if (is_error || is_unanswered) && severity::is_http1(&case.case) {
         on.extend(valid_triggers(&sent, &reading));
     }
+    if is_confused_by_length(judgement.kind) && reading.head.max(unended(&sent, &reading)) > LONG {
+        on.insert(Trigger::Long);
+    }
     let has_trailers = reading.trailers > 0 || reading.faults.contains(&FramingFault::Trailer);
     let spoils_next =
         matches!(judgement.kind, Some(FailureKind::ContentParsed | FailureKind::NextRefused));
@@ -246,6 +296,32 @@ fn faults(
         on.insert(Trigger::Pipelined);
     }
     on.into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
+}
+
+/// Returns the trigger of a hang on an invalid head: its faults, if the server refuses other invalid
+/// heads. A NUL ends the head for some parsers, wherever it is.
+fn invalid_head(sent: &[u8], reading: &FramingReading, refuses_heads: bool) -> Trigger {
+    let head = if reading.head > 0 { &sent[..reading.head.min(sent.len())] } else { sent };
+    match refuses_heads {
+        true if head.contains(&0) => Trigger::Byte(ByteSort::Nul),
+        true => Trigger::InvalidHead(reading.head_faults().collect()),
+        false => Trigger::InvalidHead(BTreeSet::new()),
+    }
+}
+
+/// Returns the trigger of a known cause, which does not depend on what was sent.
+fn trigger_of_cause(cause: &Cause) -> Option<Trigger> {
+    match cause {
+        Cause::Missing(field) => Some(Trigger::Missing(field.clone())),
+        Cause::NoContinue => Some(Trigger::Missing(CONTINUE.to_owned())),
+        Cause::Chance => Some(Trigger::Chance),
+        Cause::OnlyContinue => Some(Trigger::OnlyContinue),
+        Cause::EveryConnection => Some(Trigger::EveryConnection),
+        Cause::HeadContent => Some(Trigger::HeadContent),
+        Cause::LongRanges => Some(Trigger::LongRanges),
+        Cause::EchoedVersion => Some(Trigger::EchoedVersion),
+        Cause::NoHttp(_) => None,
+    }
 }
 
 /// Returns what may have caused an error response, in addition to these triggers of the message.
@@ -279,7 +355,7 @@ fn error_triggers(
         on.insert(Trigger::Trailers);
     }
     if has_invalid_heads(sent) {
-        on.insert(Trigger::InvalidHead);
+        on.insert(Trigger::InvalidHead(BTreeSet::new()));
     }
     on
 }
@@ -456,6 +532,17 @@ fn is_silent(kind: Option<FailureKind>) -> bool {
     matches!(kind, Some(FailureKind::Hang | FailureKind::Unfinished))
 }
 
+/// Returns whether a head that exceeds a buffer may cause this kind of failure.
+fn is_confused_by_length(kind: Option<FailureKind>) -> bool {
+    use FailureKind::{Closed, ContentParsed, Hang, OutOfStep, Unfinished};
+    matches!(kind, Some(Closed | ContentParsed | Hang | OutOfStep | Unfinished))
+}
+
+/// Returns the length of a head without an end, or zero.
+fn unended(sent: &[u8], reading: &FramingReading) -> usize {
+    if reading.head == 0 { sent.len() } else { 0 }
+}
+
 /// Bytes of a head that some servers refuse.
 const LONG: usize = 4_096;
 
@@ -471,7 +558,7 @@ fn crash_by_chunks(case: &CaseResult, reading: &FramingReading) -> Option<Trigge
 fn fails_as_pipeline(kind: Option<FailureKind>, sent: &[u8], reading: &FramingReading) -> bool {
     match kind {
         Some(FailureKind::Status(_) | FailureKind::Foreign) => is_pipelined(sent, reading),
-        Some(FailureKind::NextHangs) => lacks_content(sent),
+        Some(FailureKind::NextHangs | FailureKind::Closed) => lacks_content(sent),
         _ => false,
     }
 }
@@ -540,409 +627,4 @@ fn escaped(digits: Option<&[u8]>) -> Option<ByteSort> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catalogue;
-    use crate::judge::Judgement;
-    use crate::result::{Health, ServerDuringCase};
-    use sample::{Death, Ending, Process, ServerState};
-    use units::Nanos;
-
-    fn row(id: &str, kind: Option<FailureKind>, name: &str, sent: &[u8]) -> CaseResult {
-        let all = catalogue::cases().unwrap();
-        let case = all.into_iter().find(|case| case.id == id).unwrap();
-        let outcome = TestOutcome::Fail;
-        let exchange = ExchangeResult {
-            name: name.to_owned(),
-            judgement: Judgement { outcome, kind, ..Judgement::default() },
-            tries: 3,
-            failed: 3,
-            sent: sent.to_vec(),
-            received: Vec::new(),
-            took: Nanos::ZERO,
-            pauses: Vec::new(),
-        };
-        CaseResult { outcome, exchanges: vec![exchange], ..CaseResult::new(&case) }
-    }
-
-    fn merged(mut cases: Vec<CaseResult>) -> String {
-        merge(&mut cases, &[]);
-        let one = |case: &CaseResult| {
-            let root = case.same_as.as_ref().map_or(String::new(), |root| format!("={root}"));
-            format!("{}{root}", case.case.id)
-        };
-        cases.iter().map(one).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn findings_with_one_cause_are_one() {
-        let nul = |id: &str, bytes: &[u8]| row(id, Some(FailureKind::Status(500)), "x", bytes);
-        let encoded = b"GET /?%00 HTTP/1.1\r\nHost: h\r\n\r\n";
-        let raw = b"GET / HTTP/1.1\r\nHost: h\r\nA: \0\r\n\r\n";
-        let other = b"GET /?%ff HTTP/1.1\r\nHost: h\r\n\r\n";
-        let both = b"GET /?%ff%00 HTTP/1.1\r\nHost: h\r\n\r\n";
-        assert_eq!(
-            merged(vec![
-                nul("F-01", encoded),
-                nul("F-02", other),
-                nul("F-05", both),
-                nul("S-11", raw)
-            ]),
-            "F-01 F-02 F-05=F-01 S-11=F-01"
-        );
-        // one that may have several causes is explained by a later one with a single cause
-        assert_eq!(merged(vec![nul("F-01", both), nul("F-02", encoded)]), "F-01=F-02 F-02");
-        // a bad status line, regardless of the cause
-        let no_http = |id: &str, sent: &[u8], why: &str| {
-            let mut row = row(id, Some(FailureKind::NoHttp), "x", sent);
-            row.exchanges[0].judgement.cause = Some(Cause::NoHttp(why.to_owned()));
-            row
-        };
-        let version = "its head is invalid: invalid HTTP version";
-        assert_eq!(
-            merged(vec![
-                no_http("F-07", b"GET / HTTP/11.1\r\n\r\n", version),
-                no_http("F-08", b"GET /?%00 HTTP/2.1\r\n\r\n", version),
-                no_http("K-01", b"GET / HTTP/9.9\r\n\r\n", "it does not begin with HTTP/"),
-            ]),
-            "F-07 F-08=F-07 K-01"
-        );
-        let late = |id: &str, kind| {
-            let mut row = row(id, Some(kind), "x", encoded);
-            row.exchanges[0].judgement.cause = Some(Cause::NoContinue);
-            row
-        };
-        let (waits, prompt) =
-            (late("F-15", FailureKind::NoContinue), late("S-50", FailureKind::Answer));
-        assert_eq!(merged(vec![waits, prompt]), "F-15=S-50 S-50");
-        let hang = row("F-02", Some(FailureKind::Hang), "x", encoded);
-        assert_eq!(merged(vec![nul("F-01", encoded), hang]), "F-01 F-02");
-        let because = |id: &str, kind, cause: Cause| {
-            let mut row = row(id, kind, "x", b"DELETE /");
-            row.exchanges[0].judgement.cause = Some(cause);
-            row
-        };
-        let lacks = |name: &str| Cause::Missing(name.to_owned());
-        let refused = Some(FailureKind::Refused);
-        let lint = || because("F-13", None, lacks("allow"));
-        assert_eq!(
-            merged(vec![lint(), because("S-53", refused, lacks("allow"))]),
-            "F-13 S-53=F-13"
-        );
-        assert_eq!(merged(vec![lint(), because("S-53", refused, lacks("date"))]), "F-13 S-53");
-    }
-
-    #[test]
-    fn a_finding_with_more_failures_explains_one_with_fewer() {
-        let lacks = |id: &str, names: &[Option<&str>]| {
-            let mut all = row(id, None, "x", b"GET /");
-            let one = all.exchanges[0].clone();
-            all.exchanges = names.iter().map(|_| one.clone()).collect();
-            for (exchange, name) in all.exchanges.iter_mut().zip(names) {
-                exchange.judgement.cause = name.map(|name| Cause::Missing(name.to_owned()));
-            }
-            all
-        };
-        let (date, both) = (Some("date"), [Some("date"), None]);
-        // the cause of one failure of F-13 is unknown
-        let pair = |fewer: &[Option<&str>]| vec![lacks("F-13", &both), lacks("S-53", fewer)];
-        assert_eq!(merged(pair(&[date])), "F-13 S-53=F-13");
-        assert_eq!(merged(pair(&[Some("allow")])), "F-13 S-53");
-        assert_eq!(merged(vec![lacks("F-13", &[None, None]), lacks("S-53", &[date])]), "F-13 S-53");
-    }
-
-    #[test]
-    fn an_echoed_version_is_one_cause() {
-        let echoed = |id: &str, sent: &[u8]| {
-            let mut row = row(id, Some(FailureKind::NoHttp), "x", sent);
-            row.exchanges[0].judgement.cause = Some(Cause::EchoedVersion);
-            row
-        };
-        let rows = vec![
-            echoed("F-04", b"x y zzz\r\n\r\n"),
-            echoed("F-08", b"GET / HTTP/9.9\r\nHost: h\r\n\r\n"),
-            echoed("K-01", b"GET / HTTP/1.1 x\r\nHost: h\r\n\r\n"),
-        ];
-        assert_eq!(merged(rows), "F-04 F-08=F-04 K-01=F-04");
-    }
-
-    #[test]
-    fn chance_silence_and_content_are_causes() {
-        let because = |id: &str, kind, cause: Cause| {
-            let mut row = row(id, kind, "x", b"DELETE /");
-            row.exchanges[0].judgement.cause = Some(cause);
-            row
-        };
-        // regardless of their texts
-        let lost = |id: &str| because(id, Some(FailureKind::Lost), Cause::Chance);
-        assert_eq!(merged(vec![lost("F-01"), lost("F-16")]), "F-01 F-16=F-01");
-        let silent = |id: &str, sent: &[u8]| row(id, Some(FailureKind::Hang), "x", sent);
-        assert_eq!(
-            merged(vec![
-                silent("F-01", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
-                silent("S-07", b"GET / HTTP/1.1\r\nHost: h\r\nX : 1\r\n\r\n"),
-                silent("S-23", b"GET / HTTQ/1.1\r\nHost: h\r\n\r\n"),
-                // an unknown coding may be the cause as well
-                silent(
-                    "B-01",
-                    b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \x0bchunked\r\n\r\n"
-                ),
-                silent(
-                    "S-38",
-                    b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n"
-                ),
-            ]),
-            "F-01 S-07 S-23=S-07 B-01=S-07 S-38"
-        );
-        let only = |id: &str| because(id, Some(FailureKind::Hang), Cause::OnlyContinue);
-        assert_eq!(merged(vec![only("B-14"), only("F-08")]), "B-14 F-08=B-14");
-        let content = |id: &str| because(id, Some(FailureKind::Answer), Cause::HeadContent);
-        assert_eq!(merged(vec![content("S-43"), content("S-46")]), "S-43 S-46=S-43");
-    }
-
-    #[test]
-    fn long_heads_pipelines_and_chunks_are_causes() {
-        let nul = |id: &str, bytes: &[u8]| row(id, Some(FailureKind::Status(500)), "x", bytes);
-        // a long head, regardless of its content
-        let long = |part: &str| format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", part.repeat(3_000));
-        let (plain, odd) = (long("a/"), long("%ff"));
-        let pair = |odd: &str| vec![nul("F-02", odd.as_bytes()), nul("L-06", plain.as_bytes())];
-        assert_eq!(merged(pair(&odd)), "F-02=L-06 L-06");
-        assert_eq!(merged(pair("GET /%ff HTTP/1.1\r\nHost: h\r\n\r\n")), "F-02 L-06");
-        // any second request, but not of different failures
-        let two = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".repeat(2);
-        let failed = |id: &str| row(id, Some(FailureKind::Status(500)), "x", &two);
-        let foreign = row("M-02", Some(FailureKind::Foreign), "x", &two);
-        assert_eq!(merged(vec![failed("L-13"), failed("S-43"), foreign]), "L-13 S-43=L-13 M-02");
-        assert_eq!(merged(vec![failed("L-13"), nul("S-43", &two[..two.len() / 2])]), "L-13 S-43");
-        // one crash on different parts of chunked content
-        let crash = |id: &str, chunks: &str, number: u8| {
-            let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-            let mut row =
-                row(id, Some(FailureKind::Lost), "x", (head.to_owned() + chunks).as_bytes());
-            row.exchanges[0].judgement.outcome = TestOutcome::Crashed;
-            let how = Ending::Signal { number, core: false };
-            let process = Process { pid: 8, started: 0, name: "httpd".into() };
-            let deaths = vec![Death { process, whole: true, how }];
-            let (before, after) = (ServerState::default(), ServerState::default());
-            row.server = Some(ServerDuringCase { before, after, deaths });
-            row
-        };
-        let (size, trailer) = ("5x\r\nhello\r\n0\r\n\r\n", "1\r\nx\r\n0\r\nA: b\r\n\r\n");
-        assert_eq!(
-            merged(vec![crash("B-04", size, 6), crash("S-40", trailer, 6)]),
-            "B-04 S-40=B-04"
-        );
-        assert_eq!(merged(vec![crash("B-04", size, 6), crash("S-40", trailer, 11)]), "B-04 S-40");
-    }
-
-    #[test]
-    fn hosts_and_trailers_are_causes() {
-        let failed = |id: &str, host: &str| {
-            let sent = format!("GET / HTTP/1.1\r\n{host}\r\n");
-            row(id, Some(FailureKind::Status(500)), "x", sent.as_bytes())
-        };
-        let odd = [("S-05", ""), ("S-04", "Host: a b\r\n"), ("F-08", "Host: h:x\r\n")];
-        let odd = odd.map(|(id, host)| failed(id, host)).to_vec();
-        assert_eq!(merged(odd), "S-05 S-04=S-05 F-08=S-05");
-        assert_eq!(
-            merged(vec![failed("S-05", ""), failed("S-04", "Host: [::1]:80\r\n")]),
-            "S-05 S-04"
-        );
-        let parsed = |id: &str, trailers: &str| {
-            let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-            let sent = format!("{head}1\r\nx\r\n0\r\n{trailers}\r\n");
-            row(id, Some(FailureKind::ContentParsed), "x", sent.as_bytes())
-        };
-        let both = vec![parsed("B-11", "no colon\r\nA: b\r\n"), parsed("L-11", "A: b\r\n")];
-        assert_eq!(merged(both), "B-11 L-11=B-11");
-        let failed = |id: &str, trailers: &str| {
-            let mut row = parsed(id, trailers);
-            row.exchanges[0].judgement.kind = Some(FailureKind::Status(500));
-            row
-        };
-        let both = vec![failed("B-05", "Host: i\r\n"), failed("S-40", "A: b\r\n")];
-        assert_eq!(merged(both), "B-05=S-40 S-40");
-    }
-
-    #[test]
-    fn chunked_content_that_is_never_read_is_one_cause() {
-        let parsed = |id: &str, method: &str, fields: &str, content: &str| {
-            let sent = format!("{method} / HTTP/1.1\r\nHost: h\r\n{fields}\r\n\r\n{content}");
-            row(id, Some(FailureKind::ContentParsed), "x", sent.as_bytes())
-        };
-        let (field, chunks) = ("Transfer-Encoding: chunked", "1\r\nx\r\n0\r\n\r\n");
-        let unusual = || {
-            vec![
-                parsed("B-01", "POST", "Transfer-Encoding: xchunked", chunks),
-                parsed("B-02", "POST", "Transfer-Encoding: CHUNKED", chunks),
-                parsed("B-03", "POST", field, "+1\r\nx\r\n0\r\n\r\n"),
-                parsed("B-07", "GET", field, chunks),
-                parsed("B-09", "GET", "Content-Length: 1", "x"),
-            ]
-        };
-        let mut all = unusual();
-        all.push(parsed("B-14", "POST", field, chunks));
-        assert_eq!(merged(all), "B-01=B-14 B-02=B-14 B-03=B-14 B-07=B-14 B-09 B-14");
-        // a server that reads it in its usual form
-        assert_eq!(merged(unusual()), "B-01 B-02 B-03 B-07 B-09");
-        // a server that does not consume the whole head refuses the next request
-        let refused =
-            |id: &str, sent: &str| row(id, Some(FailureKind::NextRefused), "x", sent.as_bytes());
-        let codings = "Transfer-Encoding: chunked\r\n , identity";
-        let folded = format!("POST / HTTP/1.1\r\nHost: h\r\n{codings}\r\n\r\n0\r\n\r\n");
-        let fold = "GET / HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n";
-        let both = vec![refused("B-01", &folded), refused("S-08", fold)];
-        assert_eq!(merged(both), "B-01 S-08=B-01");
-    }
-
-    #[test]
-    fn chunked_content_that_gets_no_response_is_one_cause() {
-        let post = |id: &str, kind, fields: &str, content: &str| {
-            let sent = format!("POST / HTTP/1.1\r\nHost: h\r\n{fields}\r\n\r\n{content}");
-            row(id, Some(kind), "x", sent.as_bytes())
-        };
-        let (field, chunks) = ("Transfer-Encoding: chunked", "1\r\nx\r\n0\r\n\r\n");
-        use FailureKind::{Closed, Hang, Refused};
-        let unusual = |kind| {
-            vec![
-                post("B-02", kind, "Transfer-Encoding: CHUNKED", chunks),
-                post("S-40", kind, field, "1\r\nx\r\n0\r\nA: b\r\n\r\n"),
-                // a server may read other content
-                post("B-09", kind, "Content-Length: 1", "x"),
-            ]
-        };
-        for kind in [Closed, Hang, Refused] {
-            let mut all = unusual(kind);
-            all.push(post("B-14", kind, field, chunks));
-            assert_eq!(merged(all), "B-02=B-14 S-40=B-14 B-09 B-14", "{kind}");
-            // a server that reads the usual form, or fails in another way on it
-            assert_eq!(merged(unusual(kind)), "B-02 S-40 B-09", "{kind}");
-            let mut all = unusual(kind);
-            all.push(post("B-14", FailureKind::Status(500), field, chunks));
-            assert_eq!(merged(all), "B-02 S-40 B-09 B-14", "{kind}");
-        }
-    }
-
-    #[test]
-    fn pipelined_requests_without_a_response_are_one_cause() {
-        let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        let silent =
-            |id: &str, sent: String| row(id, Some(FailureKind::NextHangs), "x", sent.as_bytes());
-        let content = "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx";
-        assert_eq!(
-            merged(vec![
-                silent("K-03", get.repeat(2)),
-                silent("S-43", get.repeat(3)),
-                // the content may be the cause
-                silent("S-42", content.to_owned() + get),
-            ]),
-            "K-03 S-43=K-03 S-42"
-        );
-    }
-
-    #[test]
-    fn errors_on_heads_chunks_and_no_content_are_one_each() {
-        let failed =
-            |id: &str, sent: &str| row(id, Some(FailureKind::Status(500)), "x", sent.as_bytes());
-        let post = "POST / HTTP/1.1\r\nHost: h\r\n";
-        let chunked = |chunks: &str| format!("{post}Transfer-Encoding: chunked\r\n\r\n{chunks}");
-        // the first one is also processed in another exchange
-        let mut processed = failed("B-03", &chunked("1_\r\nx\r\n0\r\n\r\n"));
-        let answer = row("B-03", Some(FailureKind::Answer), "y", b"x").exchanges;
-        processed.exchanges.extend(answer);
-        let rows = vec![
-            processed,
-            failed("B-08", &chunked("1\nx\r\n0\r\n\r\n")),
-            failed("B-12", &chunked("1;\r\nx\r\n0\r\n\r\n")),
-            // an invalid trailer follows valid chunks
-            failed("B-05", &chunked("1\r\nx\r\n0\r\nno colon\r\n\r\n")),
-            failed("S-39", &chunked("1;a=b\r\nx\r\n0\r\n\r\n")),
-            failed("S-40", &chunked("1\r\nx\r\n0\r\nA: b\r\n\r\n")),
-            failed("B-14", &format!("{post}\r\n")),
-            failed("B-09", &format!("{post}Content-Length: 00\r\n\r\n")),
-            failed("B-10", &format!("{post}Content_Length: 5\r\n\r\n")),
-            // these have none either: a method that the page does not implement, another page
-            failed("S-53", "DELETE / HTTP/1.1\r\nHost: h\r\n\r\n"),
-            failed("S-26", "POST /other HTTP/1.1\r\nHost: h\r\n\r\n"),
-            failed("F-07", "G T / HTTP/1.1\r\nHost: h\r\n\r\n"),
-            failed("S-25", "G(T / HTTP/1.1\r\nHost: h\r\n\r\n"),
-            failed("F-15", "GET / HTTP/1.1\r\nHost: h\r\n\r\nG(T / HTTP/1.1\r\n\r\n"),
-        ];
-        assert_eq!(
-            merged(rows),
-            "B-03 B-08=B-03 B-12=B-03 B-05=S-40 S-39 S-40 B-14 B-09=B-14 B-10=B-14 S-53 S-26 F-07 S-25=F-07 F-15=F-07"
-        );
-    }
-
-    #[test]
-    fn hangs_without_content_and_with_credentials_are_merged() {
-        let silent = |id: &str, sent: &str| row(id, Some(FailureKind::Hang), "x", sent.as_bytes());
-        let post = "POST / HTTP/1.1\r\nHost: h\r\n";
-        // the field is valid, and so is the head
-        let lookalike = format!("{post}Content_Length: 5\r\n\r\n");
-        let invalid = "GET / HTTP/1.1\r\nHost: h\r\nX : 1\r\n\r\n";
-        assert_eq!(merged(vec![silent("B-10", &lookalike), silent("F-08", invalid)]), "B-10 F-08");
-        let bare = silent("B-14", &format!("{post}\r\n"));
-        assert_eq!(merged(vec![silent("B-10", &lookalike), bare]), "B-10=B-14 B-14");
-        let login = |id: &str, method: &str, credentials: &str| {
-            let head = format!("{method} / HTTP/1.1\r\nHost: h\r\n");
-            silent(id, &format!("{head}Authorization: {credentials}\r\n\r\n"))
-        };
-        let rows = vec![
-            login("F-06", "GET", "Basic ===="),
-            login("F-08", "GET", "Basic0"),
-            login("S-28", "TRACE", "basic loadstone-secret"),
-            login("S-44", "GET", "Basic bG9hZHN0b25lOg=="),
-            login("S-45", "GET", "Bearer a-b"),
-        ];
-        assert_eq!(merged(rows), "F-06 F-08=F-06 S-28=F-06 S-44 S-45");
-    }
-
-    #[test]
-    fn errors_on_cookies_are_one() {
-        let failed = |id: &str, cookies: &str| {
-            let sent = format!("GET / HTTP/1.1\r\nHost: h\r\nCookie: {cookies}\r\n\r\n");
-            row(id, Some(FailureKind::Status(500)), "x", sent.as_bytes())
-        };
-        let rows = vec![
-            failed("J-04", "a"),
-            failed("J-05", "a\0b=1"),
-            failed("J-06", "a=1; b=\"2\""),
-            failed("F-06", "a=1;; b"),
-        ];
-        assert_eq!(merged(rows), "J-04 J-05=J-04 J-06 F-06=J-04");
-    }
-
-    #[test]
-    fn a_connection_limit_is_one_finding() {
-        let denied = |id: &str, control_denied| {
-            let health = Some(Health { control_denied, ..Health::default() });
-            let bare = row(id, None, "x", b"");
-            CaseResult { outcome: TestOutcome::Denied, exchanges: Vec::new(), health, ..bare }
-        };
-        let (limit, same) = (denied("C-01", None), denied("C-06", Some(true)));
-        // the control run was inconclusive, but idle connections suffice
-        assert_eq!(merged(vec![limit.clone(), denied("C-06", None)]), "C-01 C-06=C-01");
-        assert_eq!(merged(vec![denied("W-11", None), denied("C-06", None)]), "W-11 C-06");
-        assert_eq!(merged(vec![limit.clone(), same.clone()]), "C-01 C-06=C-01");
-        assert_eq!(merged(vec![limit, denied("C-06", Some(false))]), "C-01 C-06");
-        // a case with other failures remains a separate finding
-        let exchanges = row("C-06", Some(FailureKind::Hang), "x", b"GET /").exchanges;
-        assert_eq!(
-            merged(vec![denied("C-01", None), CaseResult { exchanges, ..same }]),
-            "C-01 C-06"
-        );
-    }
-
-    #[test]
-    fn a_framing_fault_is_one_finding_unless_processed() {
-        let nul = |id: &str, bytes: &[u8]| row(id, Some(FailureKind::Status(500)), "x", bytes);
-        // the same framing fault, but only where it is not processed
-        let length = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n";
-        let answered = |id: &str| row(id, Some(FailureKind::Answer), "x", length);
-        assert_eq!(merged(vec![answered("B-06"), answered("S-34")]), "B-06 S-34");
-        let (one, other) = (nul("B-06", length), nul("S-34", length));
-        assert_eq!(merged(vec![one, other]), "B-06 S-34=B-06");
-    }
-}
+mod tests;

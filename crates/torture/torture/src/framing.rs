@@ -136,8 +136,13 @@ impl FramingReading {
 
     /// Returns whether the request line or a field line is invalid.
     pub fn has_invalid_head(&self) -> bool {
+        self.head_faults().next().is_some()
+    }
+
+    /// Returns the faults of the request line and of the field lines.
+    pub fn head_faults(&self) -> impl Iterator<Item = FramingFault> {
         let in_head = [FramingFault::StartLine, FramingFault::Field, FramingFault::Fold];
-        self.faults.iter().any(|fault| in_head.contains(fault))
+        self.faults.iter().copied().filter(move |fault| in_head.contains(fault))
     }
 
     fn breaks(&mut self, fault: FramingFault) {

@@ -173,7 +173,8 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, Strin
     if judge::is_unfinished(talk) {
         return (ConversationOutcome::Fail, judge::UNFINISHED.to_owned());
     }
-    if talk.replies.responses.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
+    let is_junk = talk.replies.responses.is_empty() && talk.replies.junk.is_some();
+    if is_junk && !is_http_09(shot) && !judge::speaks_http2(talk) {
         return (ConversationOutcome::Fail, "the response is not HTTP".to_owned());
     }
     if let Some(why) = judge::out_of_step(talk, plain)

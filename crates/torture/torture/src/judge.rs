@@ -418,16 +418,30 @@ fn is_reported(frame: &FrameSeen) -> bool {
 }
 
 /// Returns whether the response starts like HTTP/2: with a SETTINGS frame of the connection (RFC
-/// 9113 section 3.4).
+/// 9113 section 3.4), or with GOAWAY, if the request begins like the preface of HTTP/2.
 pub fn speaks_http2(talk: &Talk) -> bool {
     let Some((_, bytes)) = &talk.replies.junk else { return false };
-    let [0, high, low, SETTINGS, 0, 0, 0, 0, 0, ..] = **bytes else { return false };
-    talk.replies.responses.is_empty() && u16::from_be_bytes([high, low]).is_multiple_of(SETTING)
+    let [0, high, low, kind, 0, 0, 0, 0, 0, ..] = **bytes else { return false };
+    let length = u16::from_be_bytes([high, low]);
+    let is_expected = match kind {
+        SETTINGS => length.is_multiple_of(SETTING),
+        GOAWAY_TYPE => length >= GOAWAY_MIN && is_preface(&crate::record::sent(&talk.steps)),
+        _ => false,
+    };
+    talk.replies.responses.is_empty() && is_expected
+}
+
+/// Returns whether these bytes begin with the method of the preface, which no other request has (RFC
+/// 9113 section 3.4).
+fn is_preface(sent: &[u8]) -> bool {
+    sent.trim_ascii_start().starts_with(b"PRI ")
 }
 
 const SETTINGS: u8 = 4;
-/// Size of one setting in bytes.
+const GOAWAY_TYPE: u8 = 7;
+/// Size of one setting, and minimum size of GOAWAY, in bytes.
 const SETTING: u16 = 6;
+const GOAWAY_MIN: u16 = 8;
 
 /// Returns whether the peer closed the QUIC connection with CONNECTION_CLOSE.
 fn sent_goodbye(talk: &Talk) -> bool {
@@ -450,6 +464,11 @@ pub fn is_ended_by_us(talk: &Talk) -> bool {
 /// Returns whether the server opened a WebSocket.
 pub fn opens_socket(talk: &Talk) -> bool {
     class::sockets::is_opened(talk)
+}
+
+/// Returns whether the server opened a WebSocket and closed it with a Close frame.
+pub fn closes_socket(talk: &Talk) -> bool {
+    class::sockets::sent_close(talk)
 }
 
 /// Maximum number of responses shown; the rest are counted.

@@ -141,11 +141,31 @@ fn follow_up_kind(talk: &Talk) -> FailureKind {
             FailureKind::OutOfStep
         }
         [] => FailureKind::NextHangs,
+        // the rest of the message and the follow-up were parsed as one request
+        [one] if !is_refusal(one) && own.len() == 1 && leaves_bytes(talk) => {
+            FailureKind::ContentParsed
+        }
         [one] if !is_refusal(one) || talk.replies.junk.is_some() => FailureKind::OutOfStep,
         [one] if refused && (has_ended(talk) || !one.persistent) => FailureKind::BothRefused,
         [_] => FailureKind::NextRefused,
         _ => FailureKind::OutOfStep,
     }
+}
+
+/// Returns whether one message was processed, of which a parser may leave bytes that it takes for the
+/// start of the next request, and no byte is outside of a response.
+fn leaves_bytes(talk: &Talk) -> bool {
+    let (own, _) = talk.own_and_following();
+    if talk.replies.frames.is_some() || talk.replies.junk.is_some() || own.iter().any(is_refusal) {
+        return false;
+    }
+    let sent = crate::record::sent(&talk.steps);
+    let reading = framing::read(&sent);
+    // the response to HEAD has its own rules
+    let is_head = reading.method == "HEAD";
+    let has_rest = reading.head > 0 && reading.head < sent.len();
+    let is_unclear = reading.ambiguities().next().is_some() || reading.has_valid_content();
+    !is_head && is_unclear && has_rest && is_single(talk)
 }
 
 /// Returns what happened to the message itself.

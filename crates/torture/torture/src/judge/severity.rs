@@ -120,7 +120,7 @@ pub struct RatedSeverity {
 }
 
 /// Maximum severity of a deviation from what a specification recommends or permits, unless it
-/// affects others.
+/// affects others, or requests behind it on the connection.
 pub const RECOMMENDED_MAX: Severity = Severity::Medium;
 
 /// Returns the weight of an exchange that is a finding.
@@ -137,7 +137,7 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<RatedSeveri
         TestOutcome::Unbounded => Effect::Kept,
         _ => Effect::new(judgement.kind),
     };
-    Some(capped(case, effect, table::rate(sent(case, effect, exchange), effect)))
+    Some(capped(case, sent(case, effect, exchange), effect))
 }
 
 /// Returns the kind of input that a case sends.
@@ -173,6 +173,10 @@ fn sent(case: &Case, effect: Effect, exchange: &ExchangeResult) -> SentSort {
     if is_silent && is_http && is_valid(bytes) {
         return SentSort::Valid;
     }
+    // so must each request of a pipeline without content
+    if effect == Effect::Closed && is_http && framing::valid_requests(bytes) > Some(1) {
+        return SentSort::Valid;
+    }
     // the content is confused with the next response, unless none follows on this connection
     if exchange.judgement.cause == Some(Cause::HeadContent) {
         match effect {
@@ -199,13 +203,23 @@ fn is_recommended(case: &Case) -> bool {
     matches!(case.level, RequirementLevel::Should | RequirementLevel::May)
 }
 
-/// Limits the severity of a violated recommendation.
-fn capped(case: &Case, effect: Effect, rated: RatedSeverity) -> RatedSeverity {
-    let severity = match is_recommended(case) && !effect.affects_others() {
+/// Returns the severity of an effect; that of a violated recommendation is limited.
+fn capped(case: &Case, sent: SentSort, effect: Effect) -> RatedSeverity {
+    let rated = table::rate(sent, effect);
+    let spreads = effect.affects_others() || spoils_following(sent, effect);
+    let severity = match is_recommended(case) && !spreads {
         true => rated.severity.min(RECOMMENDED_MAX),
         false => rated.severity,
     };
     RatedSeverity { severity, ..rated }
+}
+
+/// Returns whether a later request of the connection, which may be that of another client, is
+/// confused with the message or with its response.
+fn spoils_following(sent: SentSort, effect: Effect) -> bool {
+    let is_confused = matches!(effect, Effect::NextRefused | Effect::NextHangs);
+    matches!(effect, Effect::OutOfStep | Effect::ContentParsed)
+        || sent == SentSort::Ambiguous && is_confused
 }
 
 /// Returns the weight of a case that is a finding: that of its most severe exchange, or of the

@@ -653,3 +653,32 @@ fn requests_after_an_announced_close_may_be_ignored() {
     // the second request is parsed as content
     assert_eq!(outcome(OK.to_owned()), TestOutcome::Fail);
 }
+
+#[test]
+fn a_follow_up_that_is_joined_to_unread_bytes_is_parsed_content() {
+    let page = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother";
+    let received = format!("{OK}{page}");
+    let kind = |sent: &str, received: &str| {
+        let steps = vec![Move::Send(sent.as_bytes().to_vec())];
+        let talk = Talk { steps, ..talk(received, TalkEnd::Open, Some(1)) };
+        judge(&exchange("4xx", "", ""), RequirementLevel::Must, &talk, &talk_page()).kind
+    };
+    let post =
+        |length: &str| format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\nx");
+    assert_eq!(kind(&post("0_1"), &received), Some(FailureKind::ContentParsed));
+    assert_eq!(kind(&post("1"), &received), Some(FailureKind::ContentParsed));
+    // nothing of it can be left, or another response was received
+    let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    assert_eq!(kind(get, &received), Some(FailureKind::OutOfStep));
+    assert_eq!(kind(&post("1"), &format!("{received}{page}")), Some(FailureKind::OutOfStep));
+}
+
+#[test]
+fn frames_after_the_method_of_the_preface_are_http2() {
+    let goaway = "\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
+    let speaks = |sent: &str| {
+        let steps = vec![Move::Send(sent.as_bytes().to_vec())];
+        speaks_http2(&Talk { steps, ..talk(goaway, TalkEnd::Closed, None) })
+    };
+    assert!(speaks("PRI /page HTTP/1.1\r\n\r\n") && !speaks("GET / HTTP/1.1\r\n\r\n"));
+}

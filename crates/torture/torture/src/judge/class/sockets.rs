@@ -131,6 +131,11 @@ pub(super) fn failed(talk: &Talk, codes: &[u16]) -> bool {
         })
 }
 
+/// Returns whether the server sent a Close frame.
+pub(crate) fn sent_close(talk: &Talk) -> bool {
+    frames(talk).is_some_and(|frames| frames.close_code().is_some())
+}
+
 /// Returns whether the server sent no empty message.
 pub(super) fn sent_nothing_empty(talk: &Talk) -> bool {
     let is_empty = |(header, payload): &(Header, Vec<u8>)| {
@@ -230,6 +235,8 @@ mod tests {
         ] {
             assert_eq!(holds(class, &failed), expected, "{class}");
         }
+        assert!(crate::judge::closes_socket(&failed));
+        assert!(!crate::judge::closes_socket(&talk(b"\x8a\x00", TalkEnd::Closed)));
         let binary = talk(b"\x8a\x02\xff\xfe", TalkEnd::Silent);
         assert!(holds(r"ws-pong:\xff\xfe", &binary) && !holds("ws-pong:A", &binary));
         let alive = talk(b"\x8a\x01a\x81\x02hi", TalkEnd::Silent);

@@ -181,6 +181,15 @@ fn a_recommendation_is_at_most_medium_unless_others_suffer() {
     for level in [RequirementLevel::Should, RequirementLevel::May] {
         assert_eq!(weighed(level, FailureKind::Hang), Severity::Medium);
         assert_eq!(weighed(level, FailureKind::Lost), Severity::High);
+        // the next request on the connection may be that of another client
+        assert_eq!(weighed(level, FailureKind::OutOfStep), Severity::Critical);
+        assert_eq!(weighed(level, FailureKind::ContentParsed), Severity::Critical);
+        assert_eq!(weighed(level, FailureKind::NextHangs), Severity::Medium);
+        let ambiguous = Case { level, ..case("S-99", "smuggling") };
+        for kind in [FailureKind::NextHangs, FailureKind::NextRefused] {
+            let rated = of_case(&row(&ambiguous, TestOutcome::Fail, Some(kind)));
+            assert_eq!(rated.unwrap().severity, Severity::Critical, "{kind}");
+        }
     }
     assert_eq!(weighed(RequirementLevel::Opinion, FailureKind::Hang), Severity::High);
 }
@@ -255,4 +264,17 @@ fn content_of_head_matters_while_the_connection_stays_open() {
         assert_eq!(rated(risk, FailureKind::Answer), Some(Severity::Medium));
         assert_eq!(rated(risk, FailureKind::AnswerClosed), Some(Severity::Low));
     }
+}
+
+#[test]
+fn a_pipeline_without_any_response_fails_valid_requests() {
+    let closed = |sent: &str| {
+        let mut row = row(&case("S-99", ""), TestOutcome::Fail, Some(FailureKind::Closed));
+        row.exchanges[0].sent = sent.as_bytes().to_vec();
+        of_case(&row).map(|weight| weight.severity)
+    };
+    let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    assert_eq!(closed(&get.repeat(2)), Some(Severity::High));
+    assert_eq!(closed(get), Some(Severity::Low));
+    assert_eq!(closed(&(get.to_owned() + "x\r\n\r\n")), Some(Severity::Low));
 }
