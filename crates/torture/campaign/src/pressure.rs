@@ -2,11 +2,13 @@
 //! until recovery. Only [`outcome`] judges the effect on well-behaved clients.
 
 pub(crate) mod blame;
+mod confirmation;
 mod outcome;
 mod recovery_watch;
 mod round_director;
 
 pub(crate) use crate::rounds::Plan;
+pub(crate) use confirmation::{confirmed_round, round_with_confirmed_denial};
 pub use outcome::{
     ARMED, BACK_WITHIN, CORRECT_HELD, DENIED_SHARE, DENIED_WINDOW, LATE_GRAVE, LATE_MAX, LOST_SHED,
     P99_FACTOR, P99_MORE, Pressed, PressureVerdict, REFUSED_MAX, SERVED_DEGRADED, SHED_SHARE,

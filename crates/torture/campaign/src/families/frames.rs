@@ -211,7 +211,7 @@ pub(super) fn run(
     let bytes = record::sent(&script.steps).len() as u64;
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
-    let round = pressure::round(runner, &case.id, &plan);
+    let round = pressure::confirmed_round(runner, &case.id, &plan);
     let over_quic = runner.target.protocol.is_http3();
     report(with, &round, (connections, bytes, over_quic), result);
 }

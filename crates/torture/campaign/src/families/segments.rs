@@ -271,7 +271,7 @@ pub(super) fn held(
     let script = TalkScript { hold: true, ..bare };
     let scripts = (0..connections).map(|_| script.clone()).collect();
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
-    let round = pressure::round(runner, &case.id, &plan);
+    let round = pressure::confirmed_round(runner, &case.id, &plan);
     result.show(round.outcome);
     result.health = Some(round.health);
     result.notes.extend(round.notes.iter().cloned());

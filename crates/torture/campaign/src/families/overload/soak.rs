@@ -23,6 +23,9 @@ const EASY: f64 = 0.3;
 const WINDOW_MIN: Nanos = Nanos::from_secs(2);
 /// Extra time for the search for the knee and the end of a window.
 const MARGIN: Nanos = Nanos::from_secs(300);
+/// Samples of the memory without requests, if it drifts, and the interval between them.
+const REST_SAMPLES: usize = 20;
+const REST_EVERY: Nanos = Nanos::from_secs(3);
 /// Latest start of odd requests, as a share of a window.
 const LAST: f64 = 0.8;
 
@@ -92,6 +95,12 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
     if found.iter().any(|one| one.is_memory()) && memory::note_idle_growth(runner, result) {
         found.retain(|one| !one.is_memory());
     }
+    if let Some(drift) = found.iter().copied().find(|one| one.is_memory())
+        && let Some(rest) = growth_at_rest(runner).filter(|rest| drift.is_explained_by(*rest))
+    {
+        found.retain(|one| !one.is_memory());
+        result.notes.push(drift.note_at_rest(rest));
+    }
     result.notes.extend(found.iter().map(|one| one.words()));
     let word = match found.is_empty() {
         false => PressureOutcome::Degraded,
@@ -105,6 +114,21 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
         true => PressureOutcome::Held,
     };
     result.show(word);
+}
+
+/// Returns the growth of memory per hour while no request is sent; `None` if the run ends, or the
+/// server's processes are not visible.
+fn growth_at_rest(runner: &mut Runner<'_>) -> Option<f64> {
+    let start = runner.now();
+    let mut levels = Vec::new();
+    for _ in 0..REST_SAMPLES {
+        runner.world.pause(REST_EVERY);
+        if runner.must_end_run() {
+            return None;
+        }
+        levels.push((runner.now() - start, runner.world.server()?.memory_bytes));
+    }
+    drift::per_hour(&levels)
 }
 
 /// Returns the window length: enough windows, but not too many.

@@ -35,7 +35,7 @@ pub(in crate::families) fn rate(
         let plan = Plan { until_over: true, ..Plan::paced(scripts, pace(rate), Nanos::SECOND) };
         // the load starts with the first connection
         let plan = Plan { armed_early: true, ..plan };
-        let round = pressure::round(runner, &case.id, &plan);
+        let round = pressure::confirmed_round(runner, &case.id, &plan);
         let refused = round.ended.iter().filter(|one| one.connected.is_none()).count();
         let bound = round.is_bound();
         learned = round.outcome != PressureOutcome::Inconclusive;

@@ -37,7 +37,7 @@ pub(in crate::families) fn run(
         until_over: true,
         ..Plan::paced(scripts, pace(bounds::opens_max(runner.world.governor(), OPENS)), lasts)
     };
-    let round = pressure::round(runner, &case.id, &plan);
+    let round = pressure::confirmed_round(runner, &case.id, &plan);
     result.outcome = round.outcome.into();
     result.notes.extend(round.notes.iter().cloned());
     result.health = Some(round.health);

@@ -43,7 +43,7 @@ pub(in crate::families) fn resets(
                 Nanos::SECOND,
             )
         };
-        let round = pressure::round(runner, &case.id, &plan);
+        let round = pressure::round_with_confirmed_denial(runner, &case.id, &plan);
         let back = round.health.recovery;
         slowest = slowest.max(back.unwrap_or_default());
         match round.outcome {
@@ -124,7 +124,7 @@ pub(in crate::families) fn ends(
         let scripts = scripts.map(|one| TalkScript { hold: true, ..one }).collect();
         let plan =
             Plan { until_over: true, armed_early: true, ..Plan::paced(scripts, gap, horizon) };
-        let round = pressure::round(runner, &case.id, &plan);
+        let round = pressure::confirmed_round(runner, &case.id, &plan);
         if round.outcome == PressureOutcome::Inconclusive || runner.is_stopped() {
             result.show(PressureOutcome::Inconclusive);
             result.notes.extend(round.notes);

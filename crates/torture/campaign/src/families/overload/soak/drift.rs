@@ -100,6 +100,12 @@ pub(super) fn drifts(rows: &[Row]) -> Vec<Drift> {
     FIGURES.iter().filter_map(|figure| drift(*figure, rows)).collect()
 }
 
+/// Returns the growth per hour of these levels, each with its time.
+pub(super) fn per_hour(levels: &[(Nanos, u64)]) -> Option<f64> {
+    let point = |(at, level): &(Nanos, u64)| (at.as_secs_f64() / HOUR_S, *level as f64);
+    theil_sen(&levels.iter().map(point).collect::<Vec<(f64, f64)>>())
+}
+
 fn drift(figure: Figure, rows: &[Row]) -> Option<Drift> {
     let x = |row: &Row| row.at.as_secs_f64() / HOUR_S;
     let points: Option<Vec<(f64, f64)>> =
@@ -132,6 +138,21 @@ impl Drift {
     /// Returns whether this is the drift of the memory.
     pub(super) fn is_memory(&self) -> bool {
         self.figure.unit == Unit::Bytes
+    }
+
+    /// Returns whether growth at this rate per hour, without requests, explains most of it.
+    pub(super) fn is_explained_by(&self, rest: f64) -> bool {
+        rest * 2.0 >= self.an_hour
+    }
+
+    /// Returns why it is not a finding, if it also grows without requests.
+    pub(super) fn note_at_rest(&self, rest: f64) -> String {
+        format!(
+            "memory drifts by {} per hour, and by {} per hour without requests after it: the soak is \
+            not the cause",
+            self.amount(self.an_hour),
+            self.amount(rest)
+        )
     }
 
     pub(super) fn words(&self) -> String {
@@ -206,6 +227,25 @@ mod tests {
         // shrinking is not a finding
         assert_eq!(found(&rows(30, |n| 100.0 - n as f64, |_| 1.0)), Vec::<String>::new());
         assert!(drifts(&slower[..7]).is_empty());
+    }
+
+    #[test]
+    fn growth_at_rest_explains_a_drift() {
+        const MIB: u64 = 1 << 20;
+        let grown = rows(30, |_| 10.0, |n| ((50 + n) * MIB) as f64);
+        let all = drifts(&grown);
+        let memory = all.iter().find(|one| one.is_memory()).unwrap();
+        let rest = |kib: u64| {
+            let levels: Vec<(Nanos, u64)> =
+                (0..20).map(|n| (Nanos::from_secs(n * 3), 80 * MIB + n * kib * 1_024)).collect();
+            per_hour(&levels).unwrap()
+        };
+        // 360 MiB per hour in the soak; 5 KiB per second at rest is noise, 70 KiB is not
+        assert!(!memory.is_explained_by(rest(15)) && memory.is_explained_by(rest(210)));
+        let note = "memory drifts by +360 MiB per hour, and by +246 MiB per hour without requests \
+            after it: the soak is not the cause";
+        assert_eq!(memory.note_at_rest(rest(210)), note);
+        assert!(!memory.is_explained_by(0.0));
     }
 
     #[test]
