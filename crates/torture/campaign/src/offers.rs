@@ -82,6 +82,9 @@ fn early(runner: &mut Runner<'_>) -> Vec<Need> {
 /// Usual path of a WebSocket, tried after the probed page.
 const SOCKET_PATH: &str = "/ws";
 
+/// Time after the handshake in which a server closes a WebSocket that it does not use.
+const SOCKET_SETTLE: Nanos = Nanos::from_millis(200);
+
 /// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 section 3).
 const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 
@@ -119,6 +122,13 @@ fn socket(runner: &mut Runner<'_>, plain: &Talk) -> Vec<Need> {
         else {
             continue;
         };
+        if judge::closes_socket(&talk) {
+            let seen = judge::seen(&talk);
+            runner.profile.learn_socket_trouble(format!(
+                "{path} opens a WebSocket and closes it at once ({seen}): --ws-path names another"
+            ));
+            continue;
+        }
         let deflates = response
             .field("sec-websocket-extensions")
             .any(|one| one.starts_with("permessage-deflate"));
@@ -138,7 +148,12 @@ fn handshake(runner: &mut Runner<'_>, path: &str) -> Talk {
     let made = text::bytes(offer, &values).unwrap_or_default();
     let steps = match tunneled {
         true => socket_steps(vec![Move::Send(made), Move::Await(Awaited::Response), Move::Close]),
-        false => vec![Move::Send(made)],
+        false => vec![
+            Move::Send(made),
+            Move::Await(Awaited::Response),
+            // a page without a use for it closes it at once
+            Move::Pause(SOCKET_SETTLE),
+        ],
     };
     let script = runner.bare(steps, PLAIN_DEADLINE);
     runner.hold(script)

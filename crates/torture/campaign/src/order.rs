@@ -219,6 +219,9 @@ fn no_socket(runner: &Runner<'_>) -> Option<String> {
     if runner.target.protocol.is_http2() && !runner.profile.tunnels() {
         return Some(NO_TUNNELS.to_owned());
     }
+    if let Some(why) = runner.profile.socket_trouble() {
+        return Some(why.to_owned());
+    }
     let given = &runner.target.values.socket;
     (!given.is_empty()).then(|| format!("{given} does not speak WebSocket (--ws-path)"))
 }

@@ -23,6 +23,8 @@ pub(crate) struct ServerProfile {
     table: u64,
     /// Path of its WebSocket; empty if none was found.
     socket: String,
+    /// Why its WebSocket is not usable; empty if it is, or if none was found.
+    socket_trouble: String,
     /// It announces extended CONNECT over HTTP/2 (RFC 8441).
     tunnels: bool,
     /// Results of probes before the first case.
@@ -77,6 +79,15 @@ impl ServerProfile {
     /// Records the path of the server's WebSocket.
     pub(crate) fn learn_socket(&mut self, path: &str) {
         self.socket = path.to_owned();
+    }
+
+    /// Records why the server's WebSocket cannot be tested.
+    pub(crate) fn learn_socket_trouble(&mut self, why: String) {
+        self.socket_trouble = why;
+    }
+
+    pub(crate) fn socket_trouble(&self) -> Option<&str> {
+        Some(self.socket_trouble.as_str()).filter(|why| !why.is_empty())
     }
 
     /// Records that the server announces extended CONNECT.

@@ -27,7 +27,7 @@ impl Suspect {
         Suspect { case: case.id.clone(), name: name.to_owned(), script, talk: Some(talk) }
     }
 
-    /// Returns whether the client ended the conversation without a response.
+    /// Returns whether the client ended the conversation because no further response arrived.
     pub(crate) fn is_given_up(&self) -> bool {
         self.talk.as_ref().is_some_and(|talk| talk.end == TalkEnd::Silent)
     }
@@ -43,9 +43,14 @@ impl Suspect {
             true => String::new(),
             false => format!(" of {}", self.case),
         };
+        let served = self.talk.as_ref().map_or(0, |talk| talk.replies.whole());
+        let got = match served {
+            0 => "got no response".to_owned(),
+            1 => "got one response, then nothing more,".to_owned(),
+            count => format!("got {count} responses, then nothing more,"),
+        };
         Some(format!(
-            "; the cause may be the request before it ({}{place}), which got no response and was \
-            given up",
+            "; the cause may be the request before it ({}{place}), which {got} and was given up",
             self.name
         ))
     }
@@ -204,5 +209,11 @@ mod tests {
         assert!(next.name == "next" && earlier.unwrap().contains("(last of S-02)"));
         trail.add(suspect("S-03", "end", ok));
         assert_eq!(trail.take_last().unwrap().1, None);
+        // one of its responses arrived
+        let mut half = suspect("S-04", "pipeline", ok);
+        half.talk.iter_mut().for_each(|talk| talk.end = TalkEnd::Silent);
+        let text = "; the cause may be the request before it (pipeline of S-04), which got one \
+            response, then nothing more, and was given up";
+        assert_eq!(half.as_earlier_cause("S-05", "x").as_deref(), Some(text));
     }
 }

@@ -70,7 +70,11 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
         }
         sent += batch.len() as u64;
         if hangs >= HANGS_MAX && sent < count {
-            let note = format!("{hangs} of {sent} hung; the other {} were not sent", count - sent);
+            let note = format!(
+                "in {hangs} of {sent} a response, or its end, was missing at the time limit; the \
+                other {} were not sent",
+                count - sent
+            );
             result.notes.push(note);
             break;
         }

@@ -410,6 +410,10 @@ fn confirm_failure(
         let bad = outcome == LimitOutcome::Fail;
         tries.add(bad, bad, (script, talk, judgement));
     }
+    if tries.attempt_count() == 1 && runner.is_stopped() {
+        let why = format!("{name}: {why}; this was not confirmed: the time was over");
+        return result.note(LimitOutcome::Inconclusive, why);
+    }
     let outcome = match tries.reproduced() {
         Reproduced::Always => LimitOutcome::Fail,
         Reproduced::Sometimes | Reproduced::Never => LimitOutcome::Flaky,
