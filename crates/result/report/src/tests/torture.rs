@@ -220,9 +220,13 @@ fn the_xml_is_well_formed_and_its_counts_are_correct() {
     let document = roxmltree::Document::parse(&text).unwrap();
     let suite = document.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();
     let count = |name: &str| document.descendants().filter(|n| n.has_tag_name(name)).count();
-    for (attribute, tag, expected) in
-        [("tests", "testcase", 4), ("failures", "failure", 2), ("skipped", "skipped", 1)]
-    {
+    // four cases, and that the run ended early
+    for (attribute, tag, expected) in [
+        ("tests", "testcase", 5),
+        ("failures", "failure", 2),
+        ("errors", "error", 1),
+        ("skipped", "skipped", 1),
+    ] {
         assert_eq!(suite.attribute(attribute).unwrap(), expected.to_string(), "{text}");
         assert_eq!(count(tag), expected, "{text}");
     }
@@ -271,4 +275,11 @@ fn cases_without_time_are_named_in_every_form() {
     let record = report.record();
     assert_eq!((record.is_cut(), record.incomplete()), (false, None));
     assert!(!junit(&record).contains("all cases are tested"));
+    // nor if it ended before all cases, which has exit code 4 too
+    report.result.ended_early = Some("the memory of the server grows".to_owned());
+    let xml = junit(&report.record());
+    let why = "<error message=\"the run ended early: the memory of the server grows\"/>";
+    assert!(xml.contains("name=\"all cases are tested\"") && xml.contains(why), "{xml}");
+    (report.result.ended_early, report.result.interrupted) = (None, true);
+    assert!(junit(&report.record()).contains("<error message=\"the run was interrupted\"/>"));
 }

@@ -33,10 +33,17 @@ pub fn junit(record: &TortureRecord) -> String {
 /// green.
 fn missing(record: &TortureRecord) -> Option<(&'static str, String)> {
     if record.is_conclusive() {
-        return Some(("all cases are tested", record.incomplete()?));
+        return Some(("all cases are tested", cut(record)?));
     }
     let why = record.ended_early.clone().or_else(|| words::untested(record.cases.first()?));
     Some(("the server is tested", why.unwrap_or_else(|| "no case was run".to_owned())))
+}
+
+/// Returns why a run with results did not run all of its cases; `None` if it did.
+fn cut(record: &TortureRecord) -> Option<String> {
+    let early = record.ended_early.as_ref().map(|why| format!("the run ended early: {why}"));
+    let interrupted = record.interrupted.then(|| "the run was interrupted".to_owned());
+    early.or(interrupted).or_else(|| record.incomplete())
 }
 
 fn ending(record: &TortureRecord, case: &CaseRecord) -> CaseEnding {
