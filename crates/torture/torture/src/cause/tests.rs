@@ -384,7 +384,7 @@ fn a_framing_fault_is_one_finding_unless_processed() {
 
 /// A server that refuses an invalid field line may still hang on an invalid request line.
 #[test]
-fn hangs_of_a_server_that_refuses_invalid_heads_are_merged_by_fault() {
+fn hangs_are_merged_by_fault_if_other_heads_are_refused() {
     let silent = |id: &str, sent: &[u8]| row(id, Some(FailureKind::Hang), "x", sent);
     let field = b"GET / HTTP/1.1\r\nHost: h\r\nA : b\r\n\r\n";
     let rows = || {
