@@ -1,6 +1,6 @@
 //! Calls started by a script, until they are passed to the engine.
 
-use crate::vu::VuCall;
+use crate::call::VuCall;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Maximum number of bytes that a script may write to open requests without a pause.
@@ -81,8 +81,7 @@ impl CallQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::WireRequest;
-    use crate::socket::SocketRequest;
+    use crate::call::{SocketRequest, WireRequest};
     use std::sync::Arc;
     use url::Url;
 

@@ -1,12 +1,14 @@
 //! State that one user's native functions share with the host.
 
+mod pending;
+
+pub(crate) use pending::{PendingCall, install};
+
 use crate::begun::{CallQueue, Passable};
-use crate::http::{Headers, HttpReply};
+use crate::call::{Headers, HttpReply, VuAnswer, VuCall, VuFailure, VuRequest};
 use crate::metrics::{Store, row};
-use crate::pending::PendingWork;
 use crate::program::Program;
-use crate::socket::SocketState;
-use crate::vu::{SLICE_MAX, SLICE_MIN, Suspension, VuAnswer, VuCall, VuFailure, VuRequest};
+use crate::suspension::Suspension;
 use corosensei::Yielder;
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -15,6 +17,13 @@ use std::time::{Duration, Instant};
 use units::{Nanos, Purpose, Seed, Stream};
 use url::Url;
 use workload::Jar;
+
+/// Maximum memory of one user's runtime.
+pub(crate) const MEMORY_BYTES_MAX: usize = 256 << 20;
+/// Maximum time that a script may run without a request or a pause.
+const SLICE_MAX: Duration = Duration::from_secs(10);
+/// Minimum time limit for a script without a request or a pause, even past its deadline.
+const SLICE_MIN: Duration = Duration::from_millis(500);
 
 /// Maximum memory of the parts of streams that wait for a user's script, in bytes.
 const PARTS_BYTES_MAX: usize = 16 << 20;
@@ -54,6 +63,16 @@ pub struct IterationFacts {
 pub(crate) struct JourneyNotes {
     pub(crate) checks: Vec<(String, bool)>,
     pub(crate) values: Vec<(usize, f64)>,
+}
+
+/// WebSocket of the user, from its opening to its end.
+#[derive(Debug, Default)]
+pub(crate) struct SocketState {
+    pub(crate) url: String,
+    /// Instant at which its opening began.
+    pub(crate) began: Option<Nanos>,
+    /// Instant at which a ping without a pong was sent.
+    pub(crate) pinged: Option<Nanos>,
 }
 
 /// State of one user outside its runtime.
@@ -101,7 +120,7 @@ pub struct Context {
     /// Memory of the parts of streams that wait for the script, in bytes.
     parts_bytes: Cell<usize>,
     /// Calls of promises by their lanes.
-    pub(crate) pending: RefCell<BTreeMap<u32, PendingWork>>,
+    pending: RefCell<BTreeMap<u32, Box<dyn PendingCall>>>,
     /// Calls of promises that ended while the user waited for another one.
     early: RefCell<VecDeque<(u32, HttpReply)>>,
     /// The last request for which the script passed no fields: its method, URL and fields.
@@ -361,7 +380,7 @@ impl Context {
             );
         }
         if text.contains("out of memory") {
-            let limit = crate::vu::MEMORY_BYTES_MAX >> 20;
+            let limit = MEMORY_BYTES_MAX >> 20;
             return format!("{text}\na user of the script may use {limit} MiB of memory");
         }
         text
@@ -481,7 +500,7 @@ impl Context {
         self.early.borrow_mut().push_back((lane, reply));
     }
 
-    pub(crate) fn take_early(&self) -> Option<(u32, HttpReply)> {
+    fn take_early(&self) -> Option<(u32, HttpReply)> {
         self.early.borrow_mut().pop_front()
     }
 }

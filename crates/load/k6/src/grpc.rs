@@ -1,18 +1,18 @@
 //! The module k6/net/grpc. Descriptors are read once for all users. A call is a request over HTTP/2
 //! whose URL has the scheme `grpc` or `grpcs`.
 
-use crate::context::Context;
+use crate::call::{HttpReply, VuAnswer, VuCall, VuRequest, WireRequest};
+use crate::context::{Context, PendingCall};
 use crate::grpc_tls::TlsParameter;
-use crate::http::{HttpReply, WireRequest, flat_headers};
 use crate::metrics::row;
-use crate::pending::PendingWork;
 use crate::program::Program;
-use crate::vu::{VuAnswer, VuCall, VuRequest};
+use crate::request::flat_headers;
 use ::grpc::reflection::{Inquiry, PATHS, QUESTIONS_MAX};
 use ::grpc::{GrpcMethod, Schema, SchemaError};
 use protocol::grpc::{Code, PREFIX_BYTES, messages, prefixed, status_of, timeout};
+use rquickjs::function::Constructor;
 use rquickjs::prelude::Func;
-use rquickjs::{Array, Ctx, Exception, Object, Result};
+use rquickjs::{Array, Ctx, Exception, Object, Result, Value};
 use sample::FailureClass;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const HEALTH: &str = r#"
 
 /// gRPC call in progress.
 #[derive(Debug)]
-pub(crate) struct GrpcCall {
+struct GrpcCall {
     address: String,
     method: GrpcMethod,
     tags: Vec<String>,
@@ -105,7 +105,7 @@ pub(crate) fn install<'js>(
     native.set(
         "grpcWrite",
         Func::from(move |ctx: Ctx<'js>, key: u32, json: Option<String>| -> Result<()> {
-            let written = write(&c, key, json.as_deref());
+            let written = c.write(key, json.as_deref());
             written.map_err(|why| Exception::throw_message(&ctx, &why))
         }),
     )?;
@@ -312,31 +312,6 @@ fn encoded(method: &GrpcMethod, json: &str) -> std::result::Result<Vec<u8>, Stri
         .map_err(|why| format!("unable to serialise request object to protocol buffer: {why}"))
 }
 
-/// Sends a message on a stream, or closes our side of the stream. Has no effect if the stream has
-/// ended.
-fn write(context: &Context, key: u32, json: Option<&str>) -> std::result::Result<(), String> {
-    let mut pending = context.pending.borrow_mut();
-    let Some(PendingWork::Grpc(call)) = pending.get_mut(&key) else { return Ok(()) };
-    if call.fault.is_some() {
-        return Ok(());
-    }
-    let bytes = json.map(|json| encoded(&call.method, json)).transpose()?;
-    let ends = bytes.is_none();
-    let bytes = bytes.unwrap_or_default();
-    if let Some(fault) = call.fault_of_sent(bytes.len().saturating_sub(PREFIX_BYTES)) {
-        call.fault = Some(fault);
-        call.cancel(context, key);
-        return Ok(());
-    }
-    if !context.extend(key, bytes, ends) {
-        return Err("too many messages wait to be sent; let the script wait for replies".to_owned());
-    }
-    if !ends {
-        context.record_all(&[(row::GRPC_STREAM_SENT, 1.0)], &call.all_tags(context, None));
-    }
-    Ok(())
-}
-
 /// Builds the call of `spec`, which contains the messages as JSON.
 fn prepare(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<(GrpcCall, WireRequest)> {
     let refused = |why: &str| Exception::throw_message(ctx, why);
@@ -386,7 +361,7 @@ fn begin(ctx: &Ctx<'_>, context: &Context, spec: &Object<'_>) -> Result<u32> {
         Some(_) => context.keep_early_reply(key, HttpReply::default()),
         None => context.push_call(key, VuCall::Http(Box::new(wire))),
     }
-    context.pending.borrow_mut().insert(key, PendingWork::Grpc(Box::new(call)));
+    context.add_pending(key, Box::new(call));
     Ok(key)
 }
 
@@ -479,6 +454,66 @@ impl GrpcCall {
     }
 }
 
+impl PendingCall for GrpcCall {
+    /// Returns the messages of a stream that a part of the response completes.
+    fn part<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        context: &Context,
+        lane: u32,
+        reply: &HttpReply,
+    ) -> Result<Option<Value<'js>>> {
+        let texts = self.take_messages(context, &reply.body);
+        if self.fault.is_some() {
+            self.cancel(context, lane);
+        }
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        let made = Object::new(ctx.clone())?;
+        made.set("messages", texts)?;
+        Ok(Some(made.into_value()))
+    }
+
+    fn write(
+        &mut self,
+        context: &Context,
+        lane: u32,
+        json: Option<&str>,
+    ) -> std::result::Result<(), String> {
+        if self.fault.is_some() {
+            return Ok(());
+        }
+        let bytes = json.map(|json| encoded(&self.method, json)).transpose()?;
+        let ends = bytes.is_none();
+        let bytes = bytes.unwrap_or_default();
+        if let Some(fault) = self.fault_of_sent(bytes.len().saturating_sub(PREFIX_BYTES)) {
+            self.fault = Some(fault);
+            self.cancel(context, lane);
+            return Ok(());
+        }
+        if !context.extend(lane, bytes, ends) {
+            let why = "too many messages wait to be sent; let the script wait for replies";
+            return Err(why.to_owned());
+        }
+        if !ends {
+            context.record_all(&[(row::GRPC_STREAM_SENT, 1.0)], &self.all_tags(context, None));
+        }
+        Ok(())
+    }
+
+    fn end<'js>(
+        mut self: Box<Self>,
+        response: &Constructor<'js>,
+        context: &Context,
+        lane: u32,
+        reply: HttpReply,
+    ) -> Result<Option<(u32, Value<'js>)>> {
+        let result = ended(response.ctx(), context, &mut self, &reply)?;
+        Ok(Some((lane, result.into_value())))
+    }
+}
+
 fn unreadable(why: &SchemaError) -> String {
     format!("failed to unmarshal the received message: {}", why.0)
 }
@@ -510,26 +545,6 @@ fn outcome(reply: &HttpReply) -> (u32, String) {
 fn parts(head: &[u8]) -> (&[u8], &[u8]) {
     let end = head.windows(4).position(|at| at == b"\r\n\r\n").map_or(head.len(), |at| at + 4);
     head.split_at(end)
-}
-
-/// Returns the messages of a stream that a part of the response completes, for the script; `None`
-/// if there are none.
-pub(crate) fn part<'js>(
-    ctx: &Ctx<'js>,
-    context: &Context,
-    (lane, call): (u32, &mut GrpcCall),
-    reply: &HttpReply,
-) -> Result<Option<Object<'js>>> {
-    let texts = call.take_messages(context, &reply.body);
-    if call.fault.is_some() {
-        call.cancel(context, lane);
-    }
-    if texts.is_empty() {
-        return Ok(None);
-    }
-    let made = Object::new(ctx.clone())?;
-    made.set("messages", texts)?;
-    Ok(Some(made))
 }
 
 /// Returns the status of a stream and its last messages.
@@ -580,7 +595,7 @@ fn end_call(call: &mut GrpcCall, reply: &HttpReply) -> (u32, String, Vec<String>
 }
 
 /// Counts a finished call; returns its result for the script.
-pub(crate) fn ended<'js>(
+fn ended<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
     call: &mut GrpcCall,

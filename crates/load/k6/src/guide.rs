@@ -2,14 +2,15 @@
 //! next call or pause.
 
 use crate::begun::Passable;
+use crate::call::{
+    HttpReply, SocketRequest, Task, VuAnswer, VuCall, VuFailure, VuRequest, WireRequest,
+};
 use crate::context::{Context, IterationFacts};
-use crate::http::{HttpReply, WireRequest};
 use crate::metrics::Store;
 use crate::options::SIMULTANEOUS_MAX;
 use crate::scenario::{Membership, UserTurn};
-use crate::socket::SocketRequest;
 use crate::test::{StopReason, Test, exit};
-use crate::vu::{Task, Vu, VuAnswer, VuCall, VuFailure, VuRequest};
+use crate::vu::Vu;
 use protocol::http1::response::Asked;
 use sample::{FailureClass, Note, Sample};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

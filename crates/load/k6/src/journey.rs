@@ -2,15 +2,15 @@
 //! The plan decides when iterations begin and judges the responses; k6's executors, thresholds and
 //! summary are not used.
 
+use crate::call::{HttpReply, Task, VuAnswer, VuFailure, VuRequest, WireRequest};
 use crate::context::{Context, IterationFacts};
-use crate::http::{HttpReply, WireRequest};
 use crate::metrics::{CUSTOM_FROM, Store};
 use crate::program::{Program, ReadFile};
 use crate::scan;
 use crate::scenario::{Executor, RampStage};
 use crate::test::{OuterOptions, Test};
 use crate::threshold::{Aggregate, MetricThresholds};
-use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
+use crate::vu::Vu;
 use sample::{FailureClass, Sample};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

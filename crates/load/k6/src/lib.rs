@@ -9,7 +9,9 @@
 
 mod addresses;
 mod begun;
+mod buffer;
 mod bytecode;
+mod call;
 mod compress;
 mod context;
 mod digest;
@@ -25,22 +27,24 @@ mod native;
 pub mod options;
 pub mod output;
 mod pem;
-mod pending;
 pub mod program;
+mod request;
 mod response;
 pub mod scan;
 pub mod scenario;
 mod socket;
 pub mod summary;
+mod suspension;
 pub mod test;
 pub mod threshold;
 mod typescript;
 pub mod vu;
 mod webcrypto;
 
+pub use call::{
+    Headers, HttpReply, SocketRequest, Task, VuAnswer, VuCall, VuFailure, VuRequest, WireRequest,
+};
 pub use context::{Context, IterationFacts, ScenarioFacts};
-pub use http::{Headers, HttpReply, WireRequest};
-pub use socket::SocketRequest;
 
 /// Version of k6 whose interface is provided.
 pub const VERSION: &str = "2.2.0";

@@ -1,7 +1,8 @@
 //! Native functions on which the built-in modules are based.
 
+use crate::buffer::view;
 use crate::bytecode;
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::http;
 use crate::metrics::{MetricKind, row};
 use crate::program::{LogLine, Program};
@@ -44,6 +45,7 @@ pub(crate) fn install<'js>(
     metrics(&native, context)?;
     bytes(&native, context)?;
     shared(&native, program)?;
+    context::install(&native, context)?;
     http::install(&native, context)?;
     lazy(&native, program, context)?;
     let make = bytecode::function(ctx, program, "prelude", include_str!("js/prelude.js"))?;
@@ -401,12 +403,6 @@ fn numbers<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
         }),
     )?;
     Ok(())
-}
-
-/// Returns the bytes of a buffer; empty if it is detached.
-pub(crate) fn view<'a>(data: &'a ArrayBuffer<'_>) -> &'a [u8] {
-    // SAFETY: no script runs while the slice is in use, so the buffer is neither changed nor detached.
-    unsafe { data.as_bytes() }.unwrap_or_default()
 }
 
 /// Installs functions for arrays that all users share, and for modules that `require` loads.

@@ -3,8 +3,8 @@
 //! A script reads few of a response's values, and seldom its headers and cookies or the request
 //! that was sent. They stay in an [`UnreadResponse`] until the script asks for them.
 
-use crate::http::{Headers, HttpCall, INVALID_URL, flat_headers};
-use crate::pending::Finished;
+use crate::call::Headers;
+use crate::request::{Finished, HttpCall, INVALID_URL, flat_headers};
 use protocol::http1::fields;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Args, Constructor};

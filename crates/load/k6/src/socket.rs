@@ -1,13 +1,13 @@
 //! k6/ws and k6/websockets: the WebSockets of a user, by their numbers.
 
-use crate::context::Context;
-use crate::http::{HttpCall, HttpReply, WireRequest, failure, flat_headers, upgrade};
+use crate::buffer::view;
+use crate::call::{HttpReply, SocketRequest, VuAnswer, VuCall, VuRequest};
+use crate::context::{Context, PendingCall, SocketState};
 use crate::metrics::row;
-use crate::native::view;
-use crate::pending::PendingWork;
-use crate::vu::{VuAnswer, VuCall, VuRequest};
+use crate::request::{HttpCall, failure, flat_headers, upgrade};
+use rquickjs::function::Constructor;
 use rquickjs::prelude::Func;
-use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Object, Result, Value};
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, IntoJs, Object, Result, Value};
 use sample::FailureClass;
 use std::rc::Rc;
 use units::Nanos;
@@ -15,30 +15,6 @@ use workload::opcode;
 
 /// Maximum number of WebSockets that a user has open.
 const SOCKETS_MAX: usize = 1_000;
-
-/// An action on a WebSocket of the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SocketRequest {
-    Open(Box<WireRequest>),
-    Send {
-        text: bool,
-        payload: Vec<u8>,
-    },
-    Ping,
-    /// Waits for the next frame from the server; `None` for the timeout of calls.
-    Listen(Option<Nanos>),
-    Close(u16),
-}
-
-/// WebSocket of the user, from its opening to its end.
-#[derive(Debug, Default)]
-pub(crate) struct SocketState {
-    url: String,
-    /// Instant at which its opening began.
-    began: Option<Nanos>,
-    /// Instant at which a ping without a pong was sent.
-    pinged: Option<Nanos>,
-}
 
 /// Status of a successful action.
 const OPEN: u16 = 101;
@@ -149,9 +125,33 @@ fn new_socket(ctx: &Ctx<'_>, context: &Context) -> Result<u32> {
 }
 
 /// Begins an action of a promise; returns its key.
+/// Action of a promise.
+#[derive(Debug)]
+struct PendingAction {
+    socket: u32,
+    opens: bool,
+}
+
+impl PendingCall for PendingAction {
+    fn end<'js>(
+        self: Box<Self>,
+        response: &Constructor<'js>,
+        context: &Context,
+        lane: u32,
+        reply: HttpReply,
+    ) -> Result<Option<(u32, Value<'js>)>> {
+        let ctx = response.ctx();
+        let result = match self.opens {
+            true => opened(ctx, context, self.socket, &reply)?.into_value(),
+            false => heard(ctx, context, self.socket, &reply)?.into_js(ctx)?,
+        };
+        Ok(Some((lane, result)))
+    }
+}
+
 fn begin(context: &Context, socket: u32, request: SocketRequest, opens: bool) -> u32 {
     let key = context.begin(VuCall::Socket(socket, Box::new(request)));
-    context.pending.borrow_mut().insert(key, PendingWork::Socket { socket, opens });
+    context.add_pending(key, Box::new(PendingAction { socket, opens }));
     key
 }
 
@@ -205,7 +205,7 @@ fn open<'js>(
 }
 
 /// Returns the result of opening a WebSocket: the server's response, or an error.
-pub(crate) fn opened<'js>(
+fn opened<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
     socket: u32,
@@ -235,7 +235,7 @@ pub(crate) fn opened<'js>(
 
 /// Returns opcode and content of a message from the server; `None` if no message arrives in time,
 /// or if another action on the WebSocket began.
-pub(crate) fn heard<'js>(
+fn heard<'js>(
     ctx: &Ctx<'js>,
     context: &Context,
     socket: u32,

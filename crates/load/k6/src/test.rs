@@ -1,5 +1,6 @@
 //! A test: a script that has been read, with its consolidated options.
 
+use crate::call::{REQUEST_TIMEOUT, Task, VuAnswer, VuFailure, VuRequest};
 use crate::context::{Context, ScenarioFacts};
 use crate::metrics::{MetricKind, MetricSink, Store};
 use crate::modules::{ModuleRef, resolve};
@@ -7,15 +8,12 @@ use crate::options::{Findings, Layers, Options};
 use crate::program::{LogLine, Program};
 use crate::scan;
 use crate::scenario::{Roster, ScenarioProgress};
-use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
+use crate::vu::Vu;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
-
-/// Maximum duration of a request unless the script sets another.
-pub const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// Exit codes of k6.
 pub mod exit {

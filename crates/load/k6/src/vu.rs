@@ -1,117 +1,22 @@
 //! One user of a script: a JavaScript runtime on a separate stack, so that a request or a pause
 //! deep inside callbacks suspends only this user.
 
-use crate::context::Context;
-use crate::http::{HttpReply, WireRequest};
+use crate::call::{Task, VuAnswer, VuFailure, VuRequest};
+use crate::context::{Context, MEMORY_BYTES_MAX};
 use crate::modules::{ModuleNames, ModuleTexts};
 use crate::program::Program;
-use crate::socket::SocketRequest;
 use corosensei::stack::{DefaultStack, Stack as _};
-use corosensei::{Coroutine, CoroutineResult, Yielder};
+use corosensei::{Coroutine, CoroutineResult};
 use rquickjs::{CatchResultExt, CaughtError, Ctx, Function, Object, Promise, Value};
-use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use units::Nanos;
 
 /// Address space of the stack of one user in bytes; untouched pages use no memory.
 const STACK_BYTES: usize = 1 << 20;
 /// Part of the stack that scripts may use; the rest is for native functions.
 const SCRIPT_STACK_BYTES: usize = 512 << 10;
-/// Part of the stack below a suspended user that is kept: more than the context switch uses.
-const STACK_MARGIN: usize = 16 << 10;
-/// Maximum memory of one user's runtime.
-pub const MEMORY_BYTES_MAX: usize = 256 << 20;
-/// Maximum time that a script may run without a request or a pause.
-pub const SLICE_MAX: Duration = Duration::from_secs(10);
-/// Minimum time limit for a script without a request or a pause, even past its deadline.
-pub const SLICE_MIN: Duration = Duration::from_millis(500);
-
-/// Event that a user waits for.
-#[derive(Debug)]
-pub enum VuRequest {
-    /// The init code has run: the exported options as JSON, and the names of exported functions.
-    Ready { options: Option<String>, exports: Vec<String> },
-    /// End of a pause.
-    Sleep(Nanos),
-    /// Response to a request.
-    Http(Box<WireRequest>),
-    /// The end of an action on the WebSocket with this number.
-    Socket(u32, Box<SocketRequest>),
-    /// End of any call in `Context::next_begun`; `None` for no time limit.
-    Any(Option<Nanos>),
-    /// A task is over; the user is idle.
-    Finished(Result<Option<String>, VuFailure>),
-}
-
-/// Result passed to a user.
-#[derive(Debug)]
-pub enum VuAnswer {
-    /// The pause is over, or the user begins.
-    Go,
-    Http(Box<HttpReply>),
-    /// The call in this lane has ended.
-    Ended(u32, Box<HttpReply>),
-    Run(Task),
-    /// Ends the current task.
-    Interrupt,
-    /// The user is no longer needed.
-    End,
-}
-
-/// A function of the script to be called.
-#[derive(Clone, Debug)]
-pub struct Task {
-    /// Name of the exported function.
-    pub function: String,
-    /// Argument of the function as JSON.
-    pub argument: Option<Arc<str>>,
-    pub iteration: u64,
-    /// True if the caller wants the result as JSON.
-    pub wants_result: bool,
-}
-
-/// Call that a user has started.
-#[derive(Debug)]
-pub enum VuCall {
-    Http(Box<WireRequest>),
-    /// An action on the WebSocket with this number.
-    Socket(u32, Box<SocketRequest>),
-    /// More of the body of the request in this lane, which is kept open.
-    Extend {
-        bytes: Vec<u8>,
-        ends: bool,
-    },
-    /// The open request in this lane is abandoned.
-    Cancel,
-}
-
-impl VuCall {
-    /// Returns whether it is a request of `k6/http`.
-    pub(crate) fn is_request(&self) -> bool {
-        matches!(self, VuCall::Http(wire) if matches!(wire.url.scheme(), "http" | "https"))
-    }
-
-    /// Returns whether it continues a stream or a WebSocket.
-    pub(crate) fn is_continuation(&self) -> bool {
-        match self {
-            VuCall::Http(_) => false,
-            VuCall::Socket(_, request) => !matches!(**request, SocketRequest::Open(_)),
-            VuCall::Extend { .. } | VuCall::Cancel => true,
-        }
-    }
-}
-
-/// Reason why a task failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum VuFailure {
-    /// Exception: its text with the stack.
-    Exception(String),
-    /// Call of `test.abort()`, with its message.
-    Abort(String),
-    Interrupted,
-}
 
 /// User with its runtime.
 pub struct Vu {
@@ -206,48 +111,6 @@ impl Drop for Vu {
             // refers to them.
             unsafe { self.coroutine.force_reset() };
         }
-    }
-}
-
-/// Suspension point of a user; set while its coroutine is alive.
-#[derive(Debug, Default)]
-pub(crate) struct Suspension {
-    yielder: Cell<Option<*const Yielder<VuAnswer, VuRequest>>>,
-    /// Address on the stack at which the user was suspended last.
-    depth: Cell<usize>,
-}
-
-impl Suspension {
-    pub(crate) fn set(&self, yielder: &Yielder<VuAnswer, VuRequest>) {
-        self.yielder.set(Some(yielder));
-    }
-
-    /// Releases the memory of the stack below a suspended user to the system. `bottom`: lowest
-    /// address of its stack, at which a guard page begins.
-    ///
-    /// The init code uses far more of the stack than iterations do.
-    pub(crate) fn release_stack(&self, bottom: usize) {
-        // SAFETY: this reads a constant of the system.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-        let Ok(page) = usize::try_from(page) else { return };
-        // the lowest page is the guard
-        let from = bottom + page;
-        let to = self.depth.get().saturating_sub(STACK_MARGIN) & !(page - 1);
-        if to > from {
-            // SAFETY: these pages belong to the stack of a user that is suspended above them, so
-            // nothing in them is in use. Failing to release them is harmless.
-            unsafe { libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_DONTNEED) };
-        }
-    }
-
-    /// Suspends the current coroutine; outside a coroutine, returns the answer that ends the
-    /// user.
-    pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
-        let Some(yielder) = self.yielder.get() else { return VuAnswer::End };
-        let mark = 0_u8;
-        self.depth.set((&raw const mark).addr());
-        // SAFETY: the yielder lives as long as the coroutine's closure, and this runs on its stack.
-        unsafe { (*yielder).suspend(request) }
     }
 }
 
