@@ -19,9 +19,10 @@ use units::{Nanos, Purpose, Seed, Stream};
 use url::Url;
 use workload::fileset::FileContent;
 use workload::fileset::specweb99::{
-    ADS, Advertising, Choice, FileName, FileOfPage, Operation, PostForm, SentPost, ShownAd, USERS,
-    Visitor, file_of_page,
+    Advertising, Choice, FileOfPage, Operation, PostForm, SentPost, ShownAd, USERS, Visitor,
+    file_of_page,
 };
+use workload::fileset::specweb99_files::{ADS, FileName};
 use workload::{CallEnd, Guide, GuideCall, Step, Template, WholeResponse};
 
 /// Time within which the connections start: the time that a mean response occupies a line. Without

@@ -3,7 +3,8 @@
 use super::Problems;
 use crate::specweb99::Specweb99Plan;
 use crate::{HttpVersion, Load, Order, Plan, Think};
-use workload::fileset::specweb99::{DIRECTORY_MAX, SHARES};
+use workload::fileset::specweb99::SHARES;
+use workload::fileset::specweb99_files::DIRECTORY_MAX;
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     let Some(specweb99) = plan.specweb99 else { return };

@@ -1,7 +1,7 @@
 //! Content of a file: a function of the seed, the file's path and the offset, so that any part of
 //! any file can be computed, and checked, without the file.
 
-use crate::fileset::specweb99::{ADS, FileName};
+use crate::fileset::specweb99_files::{ADS, FileName};
 use units::{Purpose, Seed};
 
 /// The content of one file: lines of 63 letters, digits, `+` and `/`, six random bits each, so that

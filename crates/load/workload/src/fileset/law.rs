@@ -88,6 +88,16 @@ fn standard() -> Normal {
     Normal::standard()
 }
 
+/// Draws a row of the weights, by their shares.
+pub(crate) fn by_weight(weights: &[f64], stream: &mut Stream) -> usize {
+    let mut left = stream.unit() * weights.iter().sum::<f64>();
+    let found = weights.iter().position(|weight| {
+        left -= weight;
+        left < 0.0
+    });
+    found.unwrap_or(weights.len() - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

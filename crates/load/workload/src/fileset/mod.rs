@@ -10,6 +10,7 @@ mod sequence;
 mod set;
 mod spec;
 pub mod specweb99;
+pub mod specweb99_files;
 pub mod surge;
 pub mod webbench;
 pub mod webstone;

@@ -3,6 +3,7 @@
 mod objects;
 mod order;
 
+use crate::fileset::law::by_weight;
 use crate::fileset::surge::{self, Files, Group};
 use crate::fileset::{Spec, matched, specweb99, webbench, webstone, zipf_counts};
 use units::{Nanos, Purpose, Seed, Stream};
@@ -121,16 +122,6 @@ pub fn sequence(
             Ok(Sequence::from_paths(paths, drawn))
         }
     }
-}
-
-/// Draws a row of the weights, by their shares.
-pub(crate) fn by_weight(weights: &[f64], stream: &mut Stream) -> usize {
-    let mut left = stream.unit() * weights.iter().sum::<f64>();
-    let found = weights.iter().position(|weight| {
-        left -= weight;
-        left < 0.0
-    });
-    found.unwrap_or(weights.len() - 1)
 }
 
 /// Draws the lengths of connections with this many requests in total.

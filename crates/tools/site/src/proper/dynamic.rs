@@ -16,9 +16,9 @@ use tokio::process::Command;
 use units::Seed;
 use workload::fileset::Spec;
 use workload::fileset::specweb99::{
-    Advertising, DYNAMIC_TYPE, DynamicQuery, FileName, PageHead, PostForm, PostLog, Visitor,
-    page_of_file,
+    Advertising, DYNAMIC_TYPE, DynamicQuery, PageHead, PostForm, PostLog, Visitor, page_of_file,
 };
+use workload::fileset::specweb99_files::FileName;
 
 /// The pages' paths, without a slash in front.
 const SCRIPT: &str = "specweb99";

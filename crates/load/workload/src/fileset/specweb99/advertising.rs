@@ -4,10 +4,9 @@
 //! The rotation (traits combined by AND, weights added, a minimum weight) is the benchmark's, from
 //! its run rules; the masks and the tables were chosen for this program.
 
+use crate::fileset::specweb99_files::ADS;
 use units::{Purpose, Seed, Stream};
 
-/// Advertisements in the table.
-pub const ADS: u32 = 360;
 /// Number of known visitors, numbered from 0.
 pub const USERS: u32 = 10_000;
 

@@ -1,5 +1,6 @@
 //! The operation mix.
 
+use crate::fileset::law::by_weight;
 use units::Stream;
 
 /// Kind of request.
@@ -29,7 +30,7 @@ pub const SHARES: [(Operation, f64); 5] = [
 
 impl Operation {
     pub fn draw(stream: &mut Stream) -> Operation {
-        SHARES[crate::fileset::sequence::by_weight(&SHARES.map(|(_, share)| share), stream)].0
+        SHARES[by_weight(&SHARES.map(|(_, share)| share), stream)].0
     }
 
     /// Returns the row in [`SHARES`].

@@ -1,8 +1,9 @@
 //! Pages of the dynamic operations: request, response, and how the file is located in a response.
 
-use super::{Advertising, FileName, ShownAd, Visitor};
+use super::{Advertising, ShownAd, Visitor};
 use crate::fileset::FileContent;
 use crate::fileset::content::{AD_CLOSE, AD_OPEN, ad_picture};
+use crate::fileset::specweb99_files::FileName;
 
 /// The media type of a page.
 pub const DYNAMIC_TYPE: &str = "text/html";

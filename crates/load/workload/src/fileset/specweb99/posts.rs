@@ -1,6 +1,6 @@
 //! The POSTs: sent data, the server's records, and the comparison of the two.
 
-use super::{DIRECTORY_MAX, FileName};
+use crate::fileset::specweb99_files::{DIRECTORY_MAX, FileName};
 use sample::PostFacts;
 use std::collections::BTreeMap;
 use std::fmt::Write;
