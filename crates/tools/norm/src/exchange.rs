@@ -9,6 +9,9 @@ use hyper::body::Bytes;
 use hyper::http::{HeaderMap, Method, StatusCode, Version};
 use tokio::sync::mpsc;
 
+/// Server name.
+pub(crate) const SOFTWARE: &str = concat!("Loadstone/", env!("CARGO_PKG_VERSION"));
+
 /// A request, complete with its body.
 #[derive(Debug)]
 pub(crate) struct Ask {

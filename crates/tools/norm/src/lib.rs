@@ -17,6 +17,7 @@ mod files;
 #[cfg(feature = "lua")]
 mod interpreter;
 mod log;
+mod names;
 mod node;
 mod odd;
 mod outgoing;
@@ -24,6 +25,7 @@ mod refusal;
 mod route;
 mod server;
 mod settings;
+mod shared;
 mod spool;
 mod stream;
 mod timing;

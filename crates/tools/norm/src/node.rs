@@ -11,14 +11,13 @@ use crate::breaks::{Break, Breaks};
 use crate::builtin::{self, Sleep};
 use crate::cgi::per_request::PerRequest;
 use crate::cgi::{self, CgiScript, Places};
-use crate::exchange::{Ask, Content, Reply};
+use crate::exchange::{Ask, Content, Reply, SOFTWARE};
 use crate::files::{self, Directory};
 #[cfg(feature = "lua")]
 use crate::interpreter::{self, Interpreter};
 use crate::log::Log;
 use crate::settings::{BuiltIn, DirectorySettings, NodeKind, NodeSettings, NormSettings};
 use crate::tree;
-use crate::visit::SOFTWARE;
 
 pub(crate) enum Node {
     Hello,

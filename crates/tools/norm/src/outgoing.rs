@@ -14,18 +14,26 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::exchange::{Content, Piece};
-use crate::visit::Visit;
 
 /// Read size for files.
 const READ_MAX: u64 = 128 * 1024;
 
 pub(crate) static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// Body of a response. When it is dropped, the visit is notified that the content was sent.
+/// Receives the end of a response's content.
+pub(crate) trait ContentObserver: std::fmt::Debug {
+    /// Returns the measurements known at the end of chunked content, for its trailer.
+    fn late_field(&self) -> Option<String>;
+
+    /// Records that the content was written or abandoned.
+    fn content_over(&self);
+}
+
+/// Body of a response. When it is dropped, the observer is notified that the content was sent.
 #[derive(Debug)]
 pub(crate) struct OutgoingContent {
     matter: Matter,
-    visit: Rc<Visit>,
+    observer: Rc<dyn ContentObserver>,
     /// True if a trailer with the timings follows, once.
     trailer: bool,
 }
@@ -38,19 +46,23 @@ enum Matter {
 }
 
 impl OutgoingContent {
-    pub(crate) fn new(content: Content, visit: Rc<Visit>, trailer: bool) -> OutgoingContent {
+    pub(crate) fn new(
+        content: Content,
+        observer: Rc<dyn ContentObserver>,
+        trailer: bool,
+    ) -> OutgoingContent {
         let matter = match content {
             Content::Bytes(bytes) => Matter::Bytes(bytes),
             Content::Pieces(pieces) => Matter::Pieces(Pieces::new(pieces)),
             Content::Stream(receiver) => Matter::Stream(receiver),
             Content::Empty | Content::Elsewhere(_) => Matter::Bytes(Bytes::new()),
         };
-        OutgoingContent { matter, visit, trailer }
+        OutgoingContent { matter, observer, trailer }
     }
 
     fn end(&mut self) -> Option<io::Result<Frame<Bytes>>> {
         let trailer = std::mem::take(&mut self.trailer);
-        let text = trailer.then(|| self.visit.late_field()).flatten()?;
+        let text = trailer.then(|| self.observer.late_field()).flatten()?;
         let mut fields = HeaderMap::new();
         fields.insert(SERVER_TIMING.clone(), HeaderValue::from_str(&text).ok()?);
         Some(Ok(Frame::trailers(fields)))
@@ -59,7 +71,7 @@ impl OutgoingContent {
 
 impl Drop for OutgoingContent {
     fn drop(&mut self) {
-        self.visit.content_over();
+        self.observer.content_over();
     }
 }
 

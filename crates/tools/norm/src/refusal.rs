@@ -6,8 +6,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Version};
 
-use crate::exchange::{Content, Reply};
-use crate::visit::SOFTWARE;
+use crate::exchange::{Content, Reply, SOFTWARE};
 
 /// Longest target in bytes; RFC 9110 §4.1 recommends at least 8,000.
 pub(crate) const TARGET_MAX: usize = 8_192;

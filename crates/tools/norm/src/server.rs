@@ -5,7 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::LocalSet;
 
 use crate::abort::Aborts;
-use crate::breaks::{Break, Breaks};
+use crate::breaks::Break;
 use crate::cgi::Places;
 use crate::connection;
 use crate::log::{Level, Log};
@@ -23,6 +23,7 @@ use crate::node::{Maker, Node};
 use crate::odd::OddFiles;
 use crate::route::Routes;
 use crate::settings::{LogFile, NodeKind, NodeSettings, NormSettings};
+use crate::shared::{Counters, Shared};
 use crate::spool::Spool;
 use crate::timing::{Point, VisitTiming};
 use crate::visit::Visit;
@@ -39,37 +40,6 @@ const BACKLOG: i32 = 16_384;
 /// 503.
 const PROCESSES_MAX: usize = 64;
 const PROCESS_QUEUE_MAX: usize = 1_024;
-
-/// State shared by all threads.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) routes: Routes<Node>,
-    pub(crate) breaks: Breaks,
-    pub(crate) log: Arc<Log>,
-    pub(crate) spool: Spool,
-    pub(crate) spool_over: u64,
-    pub(crate) body_max: u64,
-    pub(crate) counters: Counters,
-    timing: bool,
-    timeout: Duration,
-    /// Places for the processes that nodes start.
-    places: Arc<Places>,
-    /// One permit per connection.
-    room: Arc<Semaphore>,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    connections: AtomicU64,
-    refused: AtomicU64,
-    requests: AtomicU64,
-}
-
-impl Counters {
-    pub(crate) fn request(&self) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 /// Counters of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

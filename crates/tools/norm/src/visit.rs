@@ -15,16 +15,13 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 
 use crate::abort::{Waiting, Watch};
 use crate::breaks::Break;
-use crate::exchange::{Ask, Content, Entity, Reply};
+use crate::exchange::{Ask, Content, Entity, Reply, SOFTWARE};
 use crate::node::{Node, without_body_fields};
-use crate::outgoing::{OutgoingContent, SERVER_TIMING};
+use crate::outgoing::{ContentObserver, OutgoingContent, SERVER_TIMING};
 use crate::refusal;
 use crate::route::{self, BadPath};
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::timing::{Point, Started, VisitTiming, append};
-
-/// Server name.
-pub(crate) const SOFTWARE: &str = concat!("Loadstone/", env!("CARGO_PKG_VERSION"));
 
 /// Maximum number of local redirects between scripts.
 const HOPS_MAX: usize = 4;
@@ -136,12 +133,6 @@ impl Visit {
         }
     }
 
-    /// Records that the content of the response was written or abandoned.
-    pub(crate) fn content_over(&self) {
-        self.stage.set(VisitStage::Flushing);
-        self.watch.wait_for(Waiting::Head);
-    }
-
     /// Records that all written data was sent.
     pub(crate) fn written(&self) {
         if self.stage.get() == VisitStage::Flushing {
@@ -161,20 +152,6 @@ impl Visit {
         if !self.spooled.borrow().is_empty() {
             self.spooled.borrow_mut().retain(|path| path.exists());
         }
-    }
-
-    /// Returns the measurements known at the end of a chunked response, for its trailer.
-    pub(crate) fn late_field(&self) -> Option<String> {
-        let begun = self.begun.get();
-        let mut field = String::new();
-        for (point, started) in [
-            (Point::StreamEntity, begun.stream),
-            (Point::Response, begun.response),
-            (Point::ToStore, begun.to_store),
-        ] {
-            append(&mut field, point, started.elapsed()?);
-        }
-        Some(field)
     }
 
     /// Removes remaining temporary files: those of an abandoned request.
@@ -380,10 +357,31 @@ impl Visit {
         }
         begun.stream = self.timing.start();
         self.begun.set(begun);
-        let mut response = Response::new(OutgoingContent::new(content, Rc::clone(self), trailer));
+        let mut response =
+            Response::new(OutgoingContent::new(content, Rc::<Visit>::clone(self), trailer));
         *response.status_mut() = reply.status;
         *response.headers_mut() = reply.headers;
         response
+    }
+}
+
+impl ContentObserver for Visit {
+    fn late_field(&self) -> Option<String> {
+        let begun = self.begun.get();
+        let mut field = String::new();
+        for (point, started) in [
+            (Point::StreamEntity, begun.stream),
+            (Point::Response, begun.response),
+            (Point::ToStore, begun.to_store),
+        ] {
+            append(&mut field, point, started.elapsed()?);
+        }
+        Some(field)
+    }
+
+    fn content_over(&self) {
+        self.stage.set(VisitStage::Flushing);
+        self.watch.wait_for(Waiting::Head);
     }
 }
 

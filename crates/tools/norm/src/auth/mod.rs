@@ -17,7 +17,7 @@ use hyper::http::StatusCode;
 
 use crate::breaks::{Break, Breaks};
 use crate::exchange::Reply;
-use crate::files::names;
+use crate::names::names;
 
 use credentials::Credentials;
 pub(crate) use rule::Rule;

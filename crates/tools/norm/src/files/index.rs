@@ -10,8 +10,9 @@ use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use time::OffsetDateTime;
 
 use super::kind::Icon;
-use super::place::{self, Folder, FoundPath, Links, Missed, configures};
+use super::place::{self, Folder, FoundPath, Links, Missed};
 use crate::breaks::{Break, Breaks};
+use crate::names::configures;
 
 /// Maximum number of listed entries; of a larger directory, the first ones that the system returns.
 pub(super) const ENTRIES_MAX: usize = 10_000;

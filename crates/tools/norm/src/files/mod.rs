@@ -27,7 +27,6 @@ use place::{Folder, FoundPath, Links, Missed, Opened};
 use response::{ContentSource, Face};
 
 pub(crate) use cache::CacheBounds;
-pub(crate) use place::names;
 
 /// Parameters of a directory node.
 #[derive(Clone)]
