@@ -36,41 +36,9 @@ const NAMED: &[Named] = &[
                  of conversations",
     },
     Named {
-        folder: "crates/load/k6/src/",
-        modules: &[
-            "begun", "context", "grpc", "http", "native", "pending", "response", "socket", "test",
-            "vu",
-        ],
-        reason: "k6's functions run in a user's context, which consists of the test and these functions",
-    },
-    Named {
-        folder: "crates/load/workload/src/fileset/",
-        modules: &[
-            "content",
-            "sequence",
-            "set",
-            "spec",
-            "specweb99",
-            "surge",
-            "webbench",
-            "webstone",
-        ],
-        reason: "the specification of a set names the four models, which share its parts",
-    },
-    Named {
         folder: "crates/load/lua/src/",
         modules: &["address", "director", "figures", "part", "state", "thread"],
         reason: "a script's state creates objects whose methods use the state",
-    },
-    Named {
-        folder: "crates/tools/norm/src/",
-        modules: &["auth", "files"],
-        reason: "authentication protects files, and its refusal is a file",
-    },
-    Named {
-        folder: "crates/tools/norm/src/",
-        modules: &["connection", "node", "outgoing", "refusal", "server", "stream", "visit"],
-        reason: "one state machine: a server, its connections and their responses",
     },
     Named {
         folder: "crates/tools/site/src/",
