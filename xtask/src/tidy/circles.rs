@@ -46,11 +46,6 @@ const NAMED: &[Named] = &[
         reason: "faults contain weaknesses, which share the parser of faults",
     },
     Named {
-        folder: "crates/system/net/src/tls/",
-        modules: &["error", "names"],
-        reason: "an error lists the known names, and an unknown name is an error",
-    },
-    Named {
         folder: "crates/torture/torture/src/",
         modules: &["case", "fuzz", "judge", "record", "result"],
         reason: "a case defines its expectation in terms of the judge, which reads the case",

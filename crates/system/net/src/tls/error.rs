@@ -41,11 +41,14 @@ pub enum SetupError {
     NoRoots {
         why: String,
     },
+    /// `known`: the supported names.
     UnknownGroup {
         name: String,
+        known: String,
     },
     UnknownCipher {
         name: String,
+        known: String,
     },
     /// The ciphers or groups leave nothing for the requested protocol versions.
     NothingLeft {
@@ -75,18 +78,12 @@ impl fmt::Display for SetupError {
                 "this system has no trusted root certificates that can be used ({why}); \
                  give --ca FILE or --insecure"
             ),
-            SetupError::UnknownGroup { name } => write!(
-                f,
-                "{} is not a known key-exchange group; known: {}",
-                quoted(name),
-                crate::tls::names::group_list()
-            ),
-            SetupError::UnknownCipher { name } => write!(
-                f,
-                "{} is not a known cipher suite; known: {}",
-                quoted(name),
-                crate::tls::names::cipher_list()
-            ),
+            SetupError::UnknownGroup { name, known } => {
+                write!(f, "{} is not a known key-exchange group; known: {known}", quoted(name))
+            }
+            SetupError::UnknownCipher { name, known } => {
+                write!(f, "{} is not a known cipher suite; known: {known}", quoted(name))
+            }
             SetupError::NothingLeft { what, versions } => write!(
                 f,
                 "none of the {what} can be used with {versions}; name others, or change --tls"

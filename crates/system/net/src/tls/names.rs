@@ -34,7 +34,10 @@ const GROUPS: &[&[&str]] = &[
 pub(crate) fn ciphers(names: &[String]) -> Result<Vec<SupportedCipherSuite>, SetupError> {
     let mut found: Vec<SupportedCipherSuite> = Vec::new();
     for name in names {
-        let suite = cipher(name).ok_or_else(|| SetupError::UnknownCipher { name: name.clone() })?;
+        let suite = cipher(name).ok_or_else(|| SetupError::UnknownCipher {
+            name: name.clone(),
+            known: cipher_list(),
+        })?;
         if !found.contains(&suite) {
             found.push(suite);
         }
@@ -46,7 +49,8 @@ pub(crate) fn ciphers(names: &[String]) -> Result<Vec<SupportedCipherSuite>, Set
 pub(crate) fn groups(names: &[String]) -> Result<Vec<&'static dyn SupportedKxGroup>, SetupError> {
     let mut found: Vec<&'static dyn SupportedKxGroup> = Vec::new();
     for name in names {
-        let group = group(name).ok_or_else(|| SetupError::UnknownGroup { name: name.clone() })?;
+        let group = group(name)
+            .ok_or_else(|| SetupError::UnknownGroup { name: name.clone(), known: group_list() })?;
         if !found.iter().any(|known| known.name() == group.name()) {
             found.push(group);
         }
@@ -55,11 +59,11 @@ pub(crate) fn groups(names: &[String]) -> Result<Vec<&'static dyn SupportedKxGro
 }
 
 /// Returns the supported names, for messages.
-pub(crate) fn cipher_list() -> String {
+fn cipher_list() -> String {
     CIPHERS.iter().map(|names| names[1]).collect::<Vec<_>>().join(", ")
 }
 
-pub(crate) fn group_list() -> String {
+fn group_list() -> String {
     GROUPS.iter().map(|names| names[0]).collect::<Vec<_>>().join(", ")
 }
 
