@@ -127,7 +127,8 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     let others = names.iter().map(String::as_str);
     let others = others.filter(|name| *name != WAITING && !SLOW.contains(name));
     let others = others.flat_map(|name| ["--test", name]);
-    let what: Vec<&str> = EVERYWHERE.into_iter().chain(["--lib", "--bins"]).chain(others).collect();
+    let what: Vec<&str> =
+        EVERYWHERE.into_iter().chain(["--lib", "--bin", "xtask"]).chain(others).collect();
     let others = || {
         let mut test = test_cargo(root);
         test.arg("test").args(args).args(&what);
@@ -189,7 +190,7 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
     let mut release = cargo(root);
     release.args(["build", "--release", "--package", "loadstone"]).args(args);
     let mut dev = cargo(root);
-    dev.args(["test", "--no-run", "--workspace", "--lib", "--bins", "--tests"]).args(args);
+    dev.args(["test", "--no-run", "--workspace", "--lib", "--bin", "xtask", "--tests"]).args(args);
     std::thread::scope(|scope| {
         let release = scope.spawn(move || shell::run(&mut release));
         let dev = shell::run(&mut dev);
@@ -221,7 +222,7 @@ fn test_source_build(root: &Path, args: &[String]) -> Vec<Ended> {
     let mut lua = test_cargo(root);
     // together with the program's package its dependencies have the same features; otherwise LuaJIT
     // and others would be rebuilt
-    let packages = ["--package", "loadstone", "--package", "lua", "--lib"];
+    let packages = ["--package", "loadstone", "--package", "lua"];
     // a failed test must not end the lane: only the failed tests are repeated
     lua.arg("test").args(args).args(["--release", "--no-fail-fast"]).args(packages);
     let names = match lua_tests(root) {

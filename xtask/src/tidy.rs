@@ -57,6 +57,7 @@ const RULES: &[Rule] = &[
     source::parses,
     world::pure_crates,
     world::clocks,
+    world::invocations,
     world::sleeping_tests,
     nouns::shared_names,
     circles::among_modules,

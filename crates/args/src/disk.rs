@@ -1,6 +1,7 @@
 //! Reads the files of options, and standard input.
 
 use plan::FileSource;
+use session::console::{stdin, variable};
 use std::io::Read;
 use units::quoted;
 
@@ -19,7 +20,7 @@ impl FileSource for Disk {
         };
         let mut bytes = Vec::new();
         let count = match path {
-            "-" => std::io::stdin().lock().take(BYTES_MAX + 1).read_to_end(&mut bytes),
+            "-" => stdin().take(BYTES_MAX + 1).read_to_end(&mut bytes),
             path => std::fs::File::open(path)
                 .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes)),
         };
@@ -31,11 +32,11 @@ impl FileSource for Disk {
 
     fn variable(&self, name: &str) -> Result<String, String> {
         let missing = |why| format!("the environment variable {} {why}", quoted(name));
-        match std::env::var(name) {
+        let value = variable(name).ok_or_else(|| missing("is not set; export it"))?;
+        match value.into_string() {
             Ok(value) if !value.is_empty() => Ok(value),
             Ok(_) => Err(missing("is empty; set it")),
-            Err(std::env::VarError::NotPresent) => Err(missing("is not set; export it")),
-            Err(std::env::VarError::NotUnicode(_)) => Err(missing("is not UTF-8 text")),
+            Err(_) => Err(missing("is not UTF-8 text")),
         }
     }
 }

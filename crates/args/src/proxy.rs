@@ -3,6 +3,7 @@
 
 use super::{Outputs, UsageError};
 use plan::{HttpVersion, Plan};
+use session::console::text_variable;
 use std::net::IpAddr;
 use url::{Host, Url};
 
@@ -26,7 +27,7 @@ pub fn use_environment(plan: &mut Plan, outputs: &Outputs) -> Result<Option<Stri
     if !outputs.proxy_open {
         return Ok(None);
     }
-    let lookup = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let lookup = |name: &str| text_variable(name).filter(|value| !value.is_empty());
     apply(plan, outputs.version_open, &lookup)
 }
 

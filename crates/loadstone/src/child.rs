@@ -17,7 +17,7 @@ impl SiteProcess {
     /// # Errors
     /// Fails if the program cannot be started again, or the site prints no URL.
     pub(crate) fn start(options: &[&str]) -> Result<SiteProcess> {
-        let program = std::env::current_exe().context("cannot find this program's own file")?;
+        let program = host::invocation::program().context("cannot find this program's own file")?;
         let mut command = Command::new(program);
         command.args(["site", "--listen", "127.0.0.1:0"]).args(options);
         let cores = host::cpu::affinity();

@@ -2,10 +2,11 @@
 
 use crate::exit::{Code, Failure};
 use args::{NetpathArgs, NetpathCommand};
+use host::invocation::is_process;
 use netpath::{FarEnd, NetPath, PathRequest, Post, Warden};
 use record::run::PathRecord;
 use sample::PathFacts;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use units::show;
 use wan::{PathSpec, Population, Throttles, describe, profiles};
@@ -14,11 +15,11 @@ use wan::{PathSpec, Population, Throttles, describe, profiles};
 const SERVER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Returns the program's exit code, or this program's if it could not be run.
-pub(crate) fn netpath(args: &NetpathArgs) -> ExitCode {
+pub(crate) fn netpath(args: &NetpathArgs) -> u8 {
     let done = match &args.command {
-        Some(NetpathCommand::Profiles) => list_profiles().map(ExitCode::from),
-        Some(NetpathCommand::Check) => check().map(ExitCode::from),
-        None => run(args).map(ExitCode::from),
+        Some(NetpathCommand::Profiles) => list_profiles().map(u8::from),
+        Some(NetpathCommand::Check) => check().map(u8::from),
+        None => run(args),
     };
     done.unwrap_or_else(|failure| {
         crate::print_message(&failure.text);
@@ -28,6 +29,11 @@ pub(crate) fn netpath(args: &NetpathArgs) -> ExitCode {
 
 fn run(args: &NetpathArgs) -> Result<u8, Failure> {
     let spec = args.path()?;
+    if !is_process() {
+        return Err(Failure::usage(
+            "netpath needs a process with one thread: start the program loadstone for it",
+        ));
+    }
     // both before the first thread: the warden is a fork, and users are dropped by a whole process
     let mut warden = Warden::start()
         .map_err(|error| Failure::usage(format!("cannot start a process: {error}")))?;

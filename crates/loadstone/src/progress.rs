@@ -1,7 +1,7 @@
 //! Progress of a command, only on standard error of a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use session::console::{stderr_is_terminal, variable};
 
 /// Redraws per second.
 const HZ: u8 = 4;
@@ -9,7 +9,7 @@ const HZ: u8 = 4;
 /// Creates a progress line; `None` without a terminal. `template` has the syntax of indicatif.
 pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<ProgressBar> {
     let dumb = dumb_terminal();
-    let shown = !quiet && !dumb && std::io::stderr().is_terminal();
+    let shown = !quiet && !dumb && stderr_is_terminal();
     shown.then(|| {
         let style = ProgressStyle::with_template(template);
         let target = ProgressDrawTarget::stderr_with_hz(HZ);
@@ -21,5 +21,5 @@ pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<Pr
 
 /// Returns whether the terminal cannot move its cursor back.
 pub(crate) fn dumb_terminal() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+    variable("TERM").is_some_and(|term| term == "dumb")
 }

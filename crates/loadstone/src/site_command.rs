@@ -22,7 +22,7 @@ pub(crate) fn site(task: SiteTask) -> Result<Code, Failure> {
 /// Serves until a signal or until the site ends by its own option.
 fn serve(mut config: site::Config) -> Result<Code, Failure> {
     // this program makes CGI pages; if it cannot be found they are refused
-    config.cgi = std::env::current_exe().ok();
+    config.cgi = host::invocation::program().ok();
     // its connections count against the soft limit: raise it to the maximum
     host::raise_descriptors(host::limits::descriptors().hard).ok();
     let site = site::Site::start(config).map_err(|error| Failure::usage(error.to_string()))?;

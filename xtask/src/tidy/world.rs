@@ -37,6 +37,24 @@ const CLOCK: &[&str] = &[
     "tokio::time::Instant::now",
 ];
 
+/// Arguments, variables and streams of the process.
+const PROCESS: &[&str] = &[
+    "std::env::args*",
+    "std::env::current_exe",
+    "std::env::var*",
+    "std::io::stderr",
+    "std::io::stdin",
+    "std::io::stdout",
+];
+
+/// Crates whose code commands run.
+const COMMANDS: &[&str] = &["args", "fleetrun", "loadstone", "session", "store", "world"];
+
+/// Files that need the process's own streams: an open descriptor by its path, and a stream that a
+/// child inherits.
+const WITH_PROCESS: &[&str] =
+    &["crates/load/session/src/files.rs", "crates/loadstone/src/netpath_command.rs"];
+
 const SLEEP: &[&str] = &["std::thread::sleep", "std::thread::park_timeout", "tokio::time::sleep"];
 
 /// Layers 0-3 and the simulator touch nothing of the world outside their tests.
@@ -80,6 +98,23 @@ pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
             finding.text.push_str(" (session has more than one file that reads a clock)");
             finding
         }));
+    }
+    found
+}
+
+/// Checks that commands take their arguments, variables and streams from their invocation, so that
+/// tests can run them in the test's process.
+pub(super) fn invocations(tree: &Tree) -> Vec<Finding> {
+    let files = product(tree, |name| COMMANDS.contains(&name));
+    let files = files.filter(|(path, _)| !WITH_PROCESS.contains(path));
+    let mut found = Vec::new();
+    for (path, source) in files {
+        for Named { path: named, line } in outside_tests(source) {
+            if PROCESS.iter().any(|pattern| matches(pattern, &named)) {
+                let text = format!("{named} is of the process: use host::invocation");
+                found.push(Finding::new(path, line, text));
+            }
+        }
     }
     found
 }

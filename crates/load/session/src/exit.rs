@@ -1,7 +1,5 @@
 //! Exit codes, and reasons why the program ends early.
 
-use std::process::ExitCode;
-
 /// The program's result for its caller; docs/guide/in-ci.md explains it in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
@@ -19,9 +17,9 @@ pub enum Code {
     Interrupted = 130,
 }
 
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> ExitCode {
-        ExitCode::from(code as u8)
+impl From<Code> for u8 {
+    fn from(code: Code) -> u8 {
+        code as u8
     }
 }
 

@@ -242,6 +242,6 @@ pub fn write_stdout(text: &str) -> Result<()> {
 
 /// Writes bytes to standard output, all or nothing.
 pub fn write_stdout_bytes(bytes: &[u8]) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::console::stdout();
     out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to standard output")
 }

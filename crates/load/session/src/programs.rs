@@ -1,6 +1,7 @@
 //! Scripts that carry out journeys: in Lua, or in JavaScript with k6's interface.
 
 use crate::caller::Caller;
+use crate::console::{inherited, stderr};
 use crate::exit::{Code, Failure};
 use crate::script;
 use crate::servers;
@@ -81,12 +82,12 @@ fn read_with(script: &ScriptPlan, files: &dyn FileSource) -> Result<PlannedScrip
     let questions = Arc::new(Mutex::new(Some(questions)));
     std::thread::scope(|scope| {
         // a panic drops both holders of the sender, which ends the loop below
-        let reading = scope.spawn(move || {
+        let reading = scope.spawn(inherited(move || {
             let end = questions.clone();
             let read = read(script, OUTLINE_SEED, move |path| request_file(&questions, path));
             end.lock().unwrap_or_else(PoisonError::into_inner).take();
             read
-        });
+        }));
         let mut count = 0;
         for (path, answer) in asked {
             count += 1;
@@ -198,7 +199,7 @@ impl Programs {
 /// Prints a line of a script's console.
 fn print(line: &str) {
     // if standard error is closed, the line is lost
-    writeln!(std::io::stderr().lock(), "{line}").ok();
+    writeln!(stderr(), "{line}").ok();
 }
 
 /// Runs the functions `setup` or `teardown` of the plan's scripts; the result of `setup` is kept

@@ -32,7 +32,7 @@ pub fn unless_interrupted<T: Send + 'static>(
 ) -> Result<Option<T>, Failure> {
     let (give, done) = mpsc::channel();
     // after a signal nothing receives it
-    let body = move || drop(give.send(body()));
+    let body = crate::console::inherited(move || drop(give.send(body())));
     let thread = std::thread::Builder::new().name(name.into()).spawn(body);
     thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
     loop {

@@ -39,6 +39,10 @@ pub fn forget() {
 }
 
 fn catch(signal: i32) -> std::io::Result<()> {
+    // signals reach the process, not a command that a program runs in its own process
+    if !host::invocation::is_process() {
+        return Ok(());
+    }
     let armed = ARMED[kind(signal)].get_or_init(Arc::default).clone();
     // order matters: the second signal finds the flag set by the first
     let shutdown = signal_hook::flag::register_conditional_shutdown(signal, EXIT, armed.clone())?;

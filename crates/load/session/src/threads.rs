@@ -1,6 +1,7 @@
 //! Worker threads, and the collector's end of their channel. One thread per worker; this thread
 //! merges, watches for signals and shows the live line.
 
+use crate::console::inherited;
 use crate::grpc_tls::RuledTls;
 use crate::network::{ConnectionKind, Network};
 use crate::signals;
@@ -277,7 +278,7 @@ impl WorkerThreads<'_> {
             Ok(start.share())
         };
         let name = format!("worker-{id}");
-        Ok(std::thread::Builder::new().name(name).spawn(body)?)
+        Ok(std::thread::Builder::new().name(name).spawn(inherited(body))?)
     }
 }
 

@@ -125,7 +125,7 @@ impl Measuring {
 
     fn start(&mut self) -> Result<(), Failure> {
         let refused = |error: std::io::Error| cannot("start a process of the duet", &error);
-        let program = std::env::current_exe().map_err(refused)?;
+        let program = host::invocation::program().map_err(refused)?;
         let log = File::create(self.file("log")).map_err(refused)?;
         let mut command = Command::new(program);
         command.arg("run").arg(self.file("toml")).arg("--json").arg(self.file("json"));

@@ -51,6 +51,12 @@ struct Now {
 /// # Errors
 /// Fails if the system does not allow ending servers this way.
 pub(super) fn prepare() -> Result<(), Failure> {
+    if !host::invocation::is_process() {
+        return Err(Failure::usage(
+            "--a-command and --b-command need a separate process, which ends their servers: start the \
+             program loadstone for it",
+        ));
+    }
     let refused = |what: &str, why: String| Failure::usage(format!("cannot {what}: {why}"));
     set_child_subreaper(Some(getpid()))
         .map_err(|error| refused("supervise a server's processes", error.to_string()))?;

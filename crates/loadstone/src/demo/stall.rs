@@ -90,7 +90,7 @@ impl RivalTool {
 
 /// Measures with a process of this program, with the load options that a user would type.
 fn ours(url: &str) -> Result<Reported, Failure> {
-    let program = std::env::current_exe()
+    let program = host::invocation::program()
         .map_err(|error| Failure::usage(format!("cannot find this program's own file: {error}")))?;
     let (rate, span) = (format!("{RATE}/s"), format!("{SECONDS}s"));
     let words = ["run", url, "--rate", &rate, "-d", &span, "--json", "-", "--store", "none"];
@@ -113,7 +113,7 @@ fn output(command: &mut Command) -> Result<String, Failure> {
 
 /// Finds a program in the search path.
 fn found(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
+    let path = host::invocation::variable("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 

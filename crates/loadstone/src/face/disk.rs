@@ -4,6 +4,7 @@ use crate::caller::Caller;
 use engine::exchange::{Caller as _, Message, Outgoing};
 use faces::{FOLDER_FILES_MAX, FileReader, Files, PageRequest, Reference, SystemError};
 use protocol::http1::response::Asked;
+use session::console::{stdin, variable, variables};
 use session::{Env, Session};
 use std::io::Read;
 use std::net::IpAddr;
@@ -46,8 +47,10 @@ impl Files for Disk {
 
     fn read_input(&self) -> Result<Vec<u8>, SystemError> {
         let mut bytes = Vec::new();
-        let input = std::io::stdin().lock();
-        input.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| system_error(&error))?;
+        stdin()
+            .take(BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| system_error(&error))?;
         if bytes.len() as u64 > BYTES_MAX {
             return Err(SystemError { number: 27, text: "File too large".to_owned() });
         }
@@ -105,12 +108,12 @@ impl Files for Disk {
     }
 
     fn variable(&self, name: &str) -> Option<String> {
-        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+        variable(name).map(|value| value.to_string_lossy().into_owned())
     }
 
     fn variables(&self) -> Vec<(String, String)> {
         let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-        std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect()
+        variables().into_iter().map(|(name, value)| (lossy(name), lossy(value))).collect()
     }
 
     fn reader(&self) -> FileReader {

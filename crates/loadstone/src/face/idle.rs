@@ -5,14 +5,13 @@ use conduit::{Close, Io, IoError, OpenOptions, Peer, Slot};
 use faces::{Ending, Extras, FaceOutput, Idle, words};
 use net::reactor::Reactor;
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 use units::Nanos;
 
 /// Maximum delay until a signal is noticed.
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(100);
 
 /// Keeps the connections until a signal arrives.
-pub(super) fn keep(idle: &Idle) -> ExitCode {
+pub(super) fn keep(idle: &Idle) -> u8 {
     let ending = kept(idle).unwrap_or_else(|error| Ending::error(format!("{error:#}\n"), 1));
     finish(ending, Extras::default())
 }

@@ -13,11 +13,11 @@ use engine::Logging;
 use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, StartTrouble, Tool};
 use plan::{Load, Pace};
 use record::run::RunRecord;
+use session::console::{stderr, stderr_is_terminal};
 use session::{Env, Observers, RequestSource, RunLoad, Session, TooFew, Watcher};
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
-use std::process::ExitCode;
+use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::Nanos;
@@ -47,7 +47,7 @@ pub(crate) fn requested_face(args: impl Iterator<Item = std::ffi::OsString>) -> 
 }
 
 /// Runs the tool's face, with the tool's exit code.
-pub(crate) fn run_face(wanted: &ToolCall) -> ExitCode {
+pub(crate) fn run_face(wanted: &ToolCall) -> u8 {
     // before any thread is started, as the C library's time zone requires
     let utc_offset_s = crate::wall_clock::utc_offset_s();
     match faces::read(wanted.tool, &wanted.program, &wanted.args, &Disk) {
@@ -57,7 +57,7 @@ pub(crate) fn run_face(wanted: &ToolCall) -> ExitCode {
     }
 }
 
-fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
+fn run(job: Job, tool: Tool, utc_offset_s: i32) -> u8 {
     let Job { plan, needs, extras, script, guides, makers, log, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
@@ -307,7 +307,7 @@ fn measured(
 }
 
 /// Prints, writes the files, and returns the exit code.
-fn finish(ending: Ending, extras: Extras) -> ExitCode {
+fn finish(ending: Ending, extras: Extras) -> u8 {
     let Ending { out, mut err, err_first, files, notes, mut code } = ending;
     if err_first {
         print_note(&std::mem::take(&mut err));
@@ -322,10 +322,10 @@ fn finish(ending: Ending, extras: Extras) -> ExitCode {
             }
         }
     }
-    if extras.notes || std::io::stderr().is_terminal() {
+    if extras.notes || stderr_is_terminal() {
         notes.iter().for_each(|note| crate::print_message(note));
     }
-    ExitCode::from(code)
+    code
 }
 
 fn write(file: &OutFile) -> std::io::Result<()> {
@@ -336,5 +336,5 @@ fn write(file: &OutFile) -> std::io::Result<()> {
 
 /// Writes to standard error; a closed stream is not a failure.
 fn print_note(text: &str) {
-    std::io::stderr().lock().write_all(text.as_bytes()).ok();
+    stderr().write_all(text.as_bytes()).ok();
 }

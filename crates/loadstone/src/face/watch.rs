@@ -5,6 +5,7 @@ use engine::{Order, Row};
 use faces::{Face, FaceDecision, FaceOutput, Interval};
 use sample::{CallRecord, Ends};
 use session::Watcher;
+use session::console::{stderr, stdout};
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
 use std::fs::File;
@@ -84,11 +85,11 @@ impl Watcher for Watch {
 /// Writes to both streams. As in the tools, which ignore SIGPIPE and the results of `printf`, a
 /// closed reader neither ends the run nor changes the exit code.
 pub(super) fn print(output: &FaceOutput) {
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     if !output.out.is_empty() {
         out.write_all(output.out.as_bytes()).and_then(|()| out.flush()).ok();
     }
     if !output.err.is_empty() {
-        std::io::stderr().lock().write_all(output.err.as_bytes()).ok();
+        stderr().write_all(output.err.as_bytes()).ok();
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn local(args: FleetLocalArgs) -> Result<Code, Failure> {
 }
 
 fn start_agent(place: &NatsEndpoint, creds: &Path) -> Result<Child, Failure> {
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let program = host::invocation::program().context("cannot find this program's own file")?;
     let mut command = Command::new(program);
     command.args(["fleet", "agent", "--manager", &place.url, "--allow-scripts", "--creds"]);
     command.arg(creds).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());

@@ -9,6 +9,7 @@ use record::run::RunRecord;
 use record::torture::{OverCase, TortureRecord};
 use sample::{AgentNow, CallRecord, Environment};
 use session::Watcher;
+use session::console::text_variable;
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
 use store::{
@@ -26,7 +27,7 @@ pub(crate) fn noted(store: Store) -> Store {
 
 /// Returns the requested store: of the option, otherwise of the environment.
 pub(crate) fn requested_store(option: Option<&StorePlace>) -> Option<StorePlace> {
-    let variable = || std::env::var(STORE_VARIABLE).ok().filter(|text| !text.is_empty());
+    let variable = || text_variable(STORE_VARIABLE).filter(|text| !text.is_empty());
     option.cloned().or_else(|| variable().map(|text| StorePlace::parse(&text)))
 }
 

@@ -5,8 +5,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use live::terminal::TimeLeft;
 use sample::{AgentNow, AgentState, CallRecord};
 use session::Watcher;
+use session::console::stderr_is_terminal;
 use stats::{Second, Snapshot};
-use std::io::IsTerminal;
 use units::{Nanos, show};
 
 /// Shows seconds and writes the log of calls.
@@ -32,7 +32,7 @@ impl Live {
         log: Option<CallLog>,
     ) -> Live {
         // redrawing a line needs a terminal that can move its cursor
-        let shown = !quiet && !crate::progress::dumb_terminal() && std::io::stderr().is_terminal();
+        let shown = !quiet && !crate::progress::dumb_terminal() && stderr_is_terminal();
         let bar = shown.then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(4);
             let bar = ProgressBar::with_draw_target(None, target);

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::{files, progress};
 use args::{Outputs, Sink};
 use report::{RunRecord, Style};
-use std::io::IsTerminal;
+use session::console::{stdout_is_terminal, text_variable, variable};
 use std::path::PathBuf;
 
 /// Checks, before anything is sent, that every result can be written.
@@ -65,7 +65,7 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
     }
     if let (Some(path), Some(render)) = (&outputs.md, parts.md) {
         // other programs of the same job may have appended to it
-        let written = match std::env::var_os("GITHUB_STEP_SUMMARY") {
+        let written = match variable("GITHUB_STEP_SUMMARY") {
             Some(summary) if summary == *path => files::append(path, &render()),
             _ => files::write_whole(path, &render()),
         };
@@ -81,7 +81,7 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
 
 /// Returns the style of text for standard output.
 pub(crate) fn style(quiet: bool, percentiles: bool, full: bool) -> Style {
-    let terminal = std::io::stdout().is_terminal() && !progress::dumb_terminal();
+    let terminal = stdout_is_terminal() && !progress::dumb_terminal();
     let size = terminal_size::terminal_size().filter(|_| terminal);
     let columns = size.map_or(0, |(width, _)| usize::from(width.0));
     let color = terminal && !no_color();
@@ -90,14 +90,14 @@ pub(crate) fn style(quiet: bool, percentiles: bool, full: bool) -> Style {
 
 /// Returns whether the user disabled colors (no-color.org).
 pub(crate) fn no_color() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+    variable("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// Returns whether the locale is UTF-8, or unset.
 fn speaks_unicode() -> bool {
     let first = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
-        .filter_map(|name| std::env::var(name).ok())
+        .filter_map(|name| text_variable(name))
         .find(|value| !value.is_empty());
     first.is_none_or(|value| {
         let value = value.to_ascii_lowercase();

@@ -10,7 +10,6 @@ use report::SloResult;
 use sample::{AgentNow, CallRecord};
 use session::{Circumstances, Judge, Session, Watcher, printed_quantiles};
 use stats::{Measurement, Objective, Second, Snapshot};
-use std::io::IsTerminal;
 use std::rc::Rc;
 use units::Nanos;
 
@@ -22,7 +21,7 @@ pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
     if !outputs.live {
         return Ok(());
     }
-    if !std::io::stderr().is_terminal() {
+    if !session::console::stderr_is_terminal() {
         return Err(Failure::usage(
             "--live draws on standard error, which is not a terminal; leave --live out, or do not \
              redirect standard error",

@@ -3,8 +3,8 @@
 use record::document;
 use record::runs::RunsRecord;
 use report::{printable, timestamp};
+use session::console::stdout_is_terminal;
 use stats::curve::Span;
-use std::io::IsTerminal;
 use store::{ListEntry, Progress};
 use units::{Nanos, show};
 
@@ -22,7 +22,7 @@ const WIDE_COLUMNS: usize = 100;
 impl Width {
     /// Returns the width of the terminal, if standard output is one.
     pub(super) fn from_stdout() -> Width {
-        if !std::io::stdout().is_terminal() {
+        if !stdout_is_terminal() {
             return Width(None);
         }
         Width(terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))

@@ -10,6 +10,7 @@ use record::run::RunRecord;
 use record::torture::Beside;
 use report::RunReport;
 use sample::{CallRecord, Outcome};
+use session::console::inherited;
 use session::{Change, Env, Observers, RunLoad, Session};
 use stats::{Second, Snapshot};
 use std::convert::Infallible;
@@ -174,7 +175,7 @@ pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure
         let _living: Sender<Infallible> = living;
         run(&its, &name, &theirs)
     };
-    let thread = std::thread::Builder::new().name("beside".into()).spawn(body);
+    let thread = std::thread::Builder::new().name("beside".into()).spawn(inherited(body));
     let thread =
         thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
     let running = Running { plan, thread, shared, alive };

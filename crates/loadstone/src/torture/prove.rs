@@ -4,7 +4,6 @@
 use crate::exit::{Code, Failure};
 use crate::files;
 use args::ProveArgs;
-use std::io::Write;
 use torture::safety::Class;
 use torture::safety::proof::{Day, FILE_PATH, Proof, txt_name};
 use world::{key, owner};
@@ -51,7 +50,7 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
         }
     };
     // a hint for people; a failure to print it is harmless
-    writeln!(std::io::stderr().lock(), "loadstone: {place}").ok();
+    crate::print_message(&place);
     Ok(Code::Done)
 }
 

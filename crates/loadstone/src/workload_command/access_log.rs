@@ -93,7 +93,7 @@ pub(super) fn cannot_read(path: &str, error: &std::io::Error) -> Failure {
 /// is read completely and converted to UTF-8.
 pub(super) fn open(path: &str) -> Result<Box<dyn BufRead>, Failure> {
     let mut input: Box<dyn BufRead> = match path {
-        "-" => Box::new(std::io::stdin().lock()),
+        "-" => session::console::stdin(),
         path => {
             let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
             Box::new(BufReader::with_capacity(recording::SNIFFED, file))

@@ -44,7 +44,7 @@ pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
     };
     let mut out: Box<dyn Write + '_> = match &growing {
         Some(growing) => Box::new(growing.file()),
-        None => Box::new(std::io::stdout().lock()),
+        None => Box::new(session::console::stdout()),
     };
     let written = stream(args, &mut *input, &mut anonymiser, &mut BufWriter::new(&mut out))?;
     drop(out);

@@ -2,6 +2,7 @@
 
 use crate::exit::{Code, Failure};
 use args::CgiArgs;
+use session::console::text_variable;
 use units::Seed;
 use workload::fileset::specweb99::{
     Advertising, DYNAMIC_TYPE, DynamicQuery, PageHead, Visitor, page_of_file,
@@ -9,7 +10,7 @@ use workload::fileset::specweb99::{
 
 /// Answers the request described by the environment.
 pub(super) fn answer(args: &CgiArgs) -> Result<Code, Failure> {
-    let meta = |name: &str| std::env::var(name).unwrap_or_default();
+    let meta = |name: &str| text_variable(name).unwrap_or_default();
     if meta("GATEWAY_INTERFACE").is_empty() {
         return Err(Failure::usage(
             "this program is run by a web server, which sets GATEWAY_INTERFACE and further \

@@ -1,6 +1,7 @@
 //! Location of results.
 
 use crate::StoreError;
+use host::invocation::variable;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -39,11 +40,9 @@ impl StorePlace {
         match self {
             StorePlace::File(path) => Ok(Some(path.clone())),
             StorePlace::Memory | StorePlace::None => Ok(None),
-            StorePlace::Default => {
-                default_file(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME"))
-                    .map(Some)
-                    .ok_or(StoreError::NoHome)
-            }
+            StorePlace::Default => default_file(variable("XDG_DATA_HOME"), variable("HOME"))
+                .map(Some)
+                .ok_or(StoreError::NoHome),
         }
     }
 }

@@ -10,6 +10,7 @@ mod dns;
 mod environment;
 pub mod forecast;
 pub mod foreign;
+pub mod invocation;
 pub mod limits;
 mod listen_queues;
 pub mod listener;

@@ -1,6 +1,7 @@
 //! Files that outlive a run, such as the result of `calibrate`: their location, and how they are
 //! read and replaced so that a half-written file is never visible.
 
+use crate::invocation::variable;
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
 use std::fmt;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Returns the user's state directory for this program: `$XDG_STATE_HOME/loadstone`, or
 /// `~/.local/state/loadstone`; `None` without a home. It may not exist yet.
 pub fn state_dir() -> Option<PathBuf> {
-    dir_of(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
+    dir_of(variable("XDG_STATE_HOME"), variable("HOME"))
 }
 
 fn dir_of(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
