@@ -10,7 +10,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use support::apache::Apache;
-use support::{measure, outcomes, program};
+use support::process::measure;
+use support::{outcomes, program};
 
 /// Norm site with its own tree, as `loadstone site --norm` serves it.
 struct Norm {

@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::caddy::Caddy;
+use support::process::{measure, measured};
 use support::tls::Pki;
-use support::{free_port, measure, measured, outcomes, whole};
+use support::{free_port, outcomes, whole};
 use tempfile::TempDir;
 
 /// Private nginx with one process.

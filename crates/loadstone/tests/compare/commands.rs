@@ -1,6 +1,7 @@
 //! Two servers that the comparison starts and ends itself, on one port.
 
-use crate::support::{Ran, behind, finish, free_port, program, run, text};
+use crate::support::process::run;
+use crate::support::{Ran, behind, finish, free_port, program, text};
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,7 @@
 //! Gates: comparisons that stop as soon as their answer is certain.
 
-use crate::support::{Site, binary, finish, free_port, program, run, text, whole};
+use crate::support::process::run;
+use crate::support::{Site, binary, finish, free_port, program, text, whole};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Comparison of stored runs.
 
-use crate::support::{Ran, Site, finish, program, text};
+use crate::support::{Ran, Site, in_process, program, text};
 use serde_json::Value;
 
 /// Temporary store.
@@ -16,7 +16,7 @@ impl Place {
         let store = self.0.path().join("runs.db");
         let mut command = program(args);
         command.args(["--store", store.to_str().unwrap()]);
-        finish(command, b"").expect(codes)
+        in_process(&command, b"").expect(codes)
     }
 
     /// Stores short runs with one user. A count of calls ends each run, so that it has a median.

@@ -1,9 +1,10 @@
 //! Servers without a bottleneck: the built-in site, and others written in C and in Go.
 
+use crate::support::Site;
 use crate::support::apache::Apache;
 use crate::support::caddy::Caddy;
 use crate::support::nginx::Nginx;
-use crate::support::{Site, measure};
+use crate::support::process::measure;
 use crate::{findings_of, succeeds_in_some_attempt};
 
 /// One call at a time, many concurrent calls, and an open load that any server sustains.

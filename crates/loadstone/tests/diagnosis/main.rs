@@ -14,7 +14,8 @@ mod server;
 mod sut;
 
 use serde_json::Value;
-use support::{Site, measure};
+use support::Site;
+use support::process::measure;
 
 /// Findings of a run against a site with these options, the surest first.
 #[track_caller]

@@ -1,6 +1,7 @@
 //! The site's weaknesses, each over real sockets.
 
-use crate::support::{Site, run};
+use crate::support::Site;
+use crate::support::process::run;
 use crate::{findings, has, names, shows, succeeds_in_some_attempt};
 
 #[test]

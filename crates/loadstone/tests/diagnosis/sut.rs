@@ -1,7 +1,8 @@
 //! `--sut`: the server's own resources during the run.
 
 use crate::support::http::{Recorder, response};
-use crate::support::{Site, measure, program, run};
+use crate::support::process::{measure, run};
+use crate::support::{Site, program};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,7 +3,7 @@
 use crate::support::nghttpd::Nghttpd;
 use crate::support::nginx::Nginx;
 use crate::support::tls::{Pki, TlsOptions, TlsServer};
-use crate::support::{Ran, Scripted, finish, free_port, program};
+use crate::support::{Ran, Scripted, finish, free_port, in_process, program};
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn original(args: &[String]) -> Ran {
 fn face(args: &[String]) -> Ran {
     let mut all = vec!["h2load".to_owned()];
     all.extend_from_slice(args);
-    finish(program(&all), b"")
+    in_process(&program(&all), b"")
 }
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 
 use crate::ab::request_bytes;
 use crate::support::http::response;
-use crate::support::{Ran, Scripted, Site, finish, free_port, program};
+use crate::support::{Ran, Scripted, Site, finish, free_port, in_process, program};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -54,9 +54,10 @@ impl Home {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    fn run(&self, mut command: Command) -> Ran {
+    /// Adds the environment in which both programs run.
+    fn with_environment(&self, mut command: Command) -> Command {
         command.env("HOME", self.folder.path()).env_remove("SIEGERC").env("TZ", "UTC");
-        finish(command, b"")
+        command
     }
 
     /// Runs siege, and repeats a run that hangs or dies of a signal after the clock has lifted the
@@ -77,11 +78,11 @@ impl Home {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "15", "siege"]).args(args);
         command.stdin(Stdio::null()).env("LC_ALL", "C");
-        self.run(command)
+        finish(self.with_environment(command), b"")
     }
 
     fn ours(&self, args: &[&str]) -> Ran {
-        self.run(program(&[&["siege"], args].concat()))
+        in_process(&self.with_environment(program(&[&["siege"], args].concat())), b"")
     }
 
     /// Runs both programs, and requires the same exit code and text except for measured values.
@@ -756,6 +757,7 @@ fn the_clock_of_siege_and_the_native_command() {
     );
     assert_eq!(native, wanted);
     let words: Vec<&str> = native.split_ascii_whitespace().skip(1).collect();
-    let ran = home.run(program(&[&words[..], &["--quiet"]].concat()));
+    let command = program(&[&words[..], &["--quiet"]].concat());
+    let ran = in_process(&home.with_environment(command), b"");
     assert!([0, 4].contains(&ran.code), "{ran:#?}");
 }

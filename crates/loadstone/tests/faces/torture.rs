@@ -1,7 +1,8 @@
 //! `loadstone torture.pl` against the built-in site. The script itself is not packaged: its report
 //! is compared with its known template.
 
-use crate::support::{Site, run, run_with_input};
+use crate::support::process::run_with_input;
+use crate::support::{Site, run};
 use std::collections::BTreeMap;
 
 fn torture(args: &[&str]) -> crate::support::Ran {

@@ -1,7 +1,7 @@
 //! wrk's face compared with wrk: the same command lines against the same site, at the same time.
 
 use crate::support::tls::{TlsOptions, TlsServer};
-use crate::support::{Ran, Scripted, Site, finish, program};
+use crate::support::{Ran, Scripted, Site, finish, in_process, program};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -25,7 +25,13 @@ fn original(args: &[String]) -> Ran {
 fn face(args: &[String]) -> Ran {
     let mut all = vec!["wrk".to_owned()];
     all.extend_from_slice(args);
-    finish(program(&all), b"")
+    let command = program(&all);
+    // Lua prints on the standard output of the process
+    if args.iter().any(|arg| arg == "-s") {
+        finish(command, b"")
+    } else {
+        in_process(&command, b"")
+    }
 }
 
 /// Runs both programs at once. `ours`: further arguments for ours.

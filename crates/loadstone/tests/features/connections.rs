@@ -5,8 +5,8 @@ use crate::support::http::{Recorder, read_request, response};
 use crate::support::proxy::Proxy;
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{
-    Scripted, Site, failures, finish, free_port, measure, measured, number, outcomes, program, run,
-    text, whole,
+    Scripted, Site, failures, free_port, in_process, measure, measured, number, outcomes, process,
+    program, run, text, whole,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, ErrorKind, Read, Write};
@@ -335,7 +335,7 @@ fn the_proxy_of_the_environment_is_the_default() {
         let line = [&["run", "-c", "1", "-n", "2", "--json", "-"][..], words].concat();
         let mut command = program(&line);
         command.env("http_proxy", proxy.authority());
-        finish(command, b"").expect(codes)
+        in_process(&command, b"").expect(codes)
     };
     let named = ran(&["http://shop.example/hw"], &[0, 4]);
     assert_eq!(outcomes(&named.json())[1], 2);
@@ -424,7 +424,7 @@ fn socket_options_reach_the_socket() {
         let url = server.url("/");
         let mut args = vec!["-c", "1", "-n", "1", &url];
         args.extend(options);
-        measure(&args);
+        process::measure(&args);
         let (first, other) = (found.recv().unwrap(), found.recv().unwrap());
         assert_eq!(first, other, "the plain call that goes first, and the run's: {options:?}");
         other
@@ -456,7 +456,7 @@ fn cpus_and_nice_place_the_workers() {
         let url = server.url("/");
         let mut args = vec!["-c", "1", "-n", "1", &url];
         args.extend(options);
-        measure(&args);
+        process::measure(&args);
         found.recv().unwrap()
     };
     let cores = peek::own_cores();

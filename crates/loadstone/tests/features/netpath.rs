@@ -1,11 +1,10 @@
 //! `loadstone netpath`, and runs through a path: real packets, with separate devices and
 //! namespaces.
 
+use crate::support::process::{measured, run};
 #[cfg(feature = "h3")]
 use crate::support::quic::QuicSite;
-use crate::support::{
-    Ran, Site, behind, finish, measured, number, program, run, text, untested, whole,
-};
+use crate::support::{Ran, Site, behind, finish, number, program, text, untested, whole};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};

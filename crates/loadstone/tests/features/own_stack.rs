@@ -1,9 +1,8 @@
 //! `--stack own`: real packets of our own TCP to servers of this host.
 
+use crate::support::process::{measured, run};
 use crate::support::tls::{TlsOptions, TlsServer};
-use crate::support::{
-    Scripted, Site, behind, finish, measured, number, run, text, untested, whole,
-};
+use crate::support::{Scripted, Site, behind, finish, number, text, untested, whole};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

@@ -2,7 +2,7 @@
 #![cfg(feature = "lua")]
 
 use crate::support::http::Recorder;
-use crate::support::{Ran, Site, failures, measure, measured, run, run_with_input};
+use crate::support::{Ran, Site, failures, measured, process, run, run_with_input};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -26,7 +26,8 @@ fn a_script_makes_the_requests() {
     let server = Recorder::plain();
     let (path, url) = (written("walk", WALK), server.url("/start"));
     let line = ["run", &url, "--script", &path, "-c", "1", "-n", "4", "--full", "--", "5"];
-    let ran = run(&line).expect(&[0, 4]);
+    // Lua prints on the standard output of the process
+    let ran = process::run(&line).expect(&[0, 4]);
     let asked: Vec<String> = server.all().iter().map(|ask| ask.target().to_owned()).collect();
     // after the plain first call; a script's first text is made once more, to be checked
     assert_eq!(asked, ["/start", "/10", "/15", "/20", "/25"]);
@@ -65,7 +66,7 @@ fn json_has_standard_output_for_itself() {
     let path = written("json", WALK);
     let url = server.url("/");
     let line = [&url, "--script", &path, "--rate", "100/s", "-n", "5", "--", "1"];
-    let json = measure(&line);
+    let json = process::measure(&line);
     assert_eq!(json["status"], serde_json::json!({"200": 5}));
 }
 
@@ -78,7 +79,7 @@ fn a_plan_holds_its_script() {
     assert!(printed.contains("[script]\nname = \"standard input\"\n"), "{printed}");
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("native-script.toml");
     std::fs::write(&file, printed).unwrap();
-    run(&["run", file.to_str().unwrap(), "--repeat", "2", "-q"]).expect(&[0, 4]);
+    process::run(&["run", file.to_str().unwrap(), "--repeat", "2", "-q"]).expect(&[0, 4]);
     let asked: Vec<String> = server.all().iter().map(|ask| ask.target().to_owned()).collect();
     // each repeat has a separate state
     assert_eq!(asked, ["/", "/4", "/6", "/8", "/4", "/6", "/8"]);

@@ -1,6 +1,6 @@
 //! `loadstone site`: each option takes effect, as seen by an independent client.
 
-use crate::support::{finish, program, run};
+use crate::support::{program, run};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -421,7 +421,7 @@ fn unsupported_site_options_are_one_line_errors() {
     }
     let taken = Server::start(&[]);
     let listen = taken.line.trim_start_matches("http://");
-    let ran = finish(program(&["site", "--listen", listen]), b"");
+    let ran = run(&["site", "--listen", listen]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains(listen), "{}", ran.stderr);
 }

@@ -1,7 +1,8 @@
 //! Losses of a fleet: its agents, its server, its manager, and disk space.
 
 use crate::network::own_server;
-use crate::support::{Site, finish, program, run, text, whole};
+use crate::support::process::run;
+use crate::support::{Site, finish, program, text, whole};
 use crate::{Ended, agents_of, children_of, fleet, kill, need_server, signal, until};
 use serde_json::Value;
 use std::io::Write;

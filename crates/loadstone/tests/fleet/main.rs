@@ -12,7 +12,8 @@ mod support;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Site, finish, number, program, run, text, whole};
+use support::process::run;
+use support::{Site, finish, number, program, text, whole};
 
 /// Checks that the NATS server, which these tests need, is installed.
 fn need_server() {

@@ -1,8 +1,9 @@
 //! Manager, agents and a watch as on several machines: separate credentials, TLS between them, and
 //! client certificates if the server requires them.
 
+use crate::support::process::run;
 use crate::support::tls::Pki;
-use crate::support::{Site, keep, program, run, text, whole};
+use crate::support::{Site, keep, program, text, whole};
 use crate::{Ended, need_server, until};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};

@@ -1,7 +1,8 @@
 //! A fleet runs every kind of plan like a single machine.
 
+use crate::support::process::{measured, run};
 use crate::support::quic::QuicSite;
-use crate::support::{Site, finish, keep, measured, number, run, text, untested, whole};
+use crate::support::{Site, finish, keep, number, text, untested, whole};
 use crate::{fleet, need_server};
 use serde_json::Value;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Usage errors: every row is refused with exit code 2, before anything is sent.
 
-use crate::support::{finish, program, run, run_with_input};
+use crate::support::{finish, process, run, run_with_input};
 
 /// Arguments after `run`, separated by `|`, each row with text that the message must contain.
 const REFUSED: &[(&str, &[&str])] = &[
@@ -110,7 +110,8 @@ fn invalid_url_lists_are_refused() {
 
 #[test]
 fn an_endless_file_is_not_read_forever() {
-    let ran = run(&["run", "--urls", "/dev/zero"]).expect(&[2]);
+    // its memory is returned with the process
+    let ran = process::run(&["run", "--urls", "/dev/zero"]).expect(&[2]);
     assert!(ran.stderr.contains("/dev/zero") && ran.stderr.contains("larger"), "{}", ran.stderr);
 }
 
@@ -146,7 +147,7 @@ fn no_command_and_wrong_commands() {
     let wrong: [&[&str]; 4] =
         [&[], &["rum"], &["site", "--listen", "nowhere"], &["completions", "dos"]];
     for args in wrong {
-        let ran = finish(program(args), b"").expect(&[2]);
+        let ran = run(args).expect(&[2]);
         assert!(!ran.stderr.is_empty(), "{args:?} is refused without a word");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::running::{Running, namespace, shell, unprivileged};
 use crate::support::http::Recorder;
-use crate::support::{Site, finish, program, run};
+use crate::support::{Site, finish, in_process, process, program, run};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Stdio;
@@ -151,9 +151,9 @@ fn open_descriptors_are_written_to() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let url = site.url("/hw");
-    let ran = run(&["run", "-n", "7", "--log", "/dev/stdout", &url]).expect(&[0, 4]);
+    let ran = process::run(&["run", "-n", "7", "--log", "/dev/stdout", &url]).expect(&[0, 4]);
     is_log_and_report(&ran.stdout, 7);
-    let ran = run(&["run", "-n", "7", "--csv", "/dev/stderr", &url]).expect(&[0, 4]);
+    let ran = process::run(&["run", "-n", "7", "--csv", "/dev/stderr", &url]).expect(&[0, 4]);
     assert!(ran.stderr.contains("at_s,"), "{ran:#?}");
     // standard output is a file: its content stays, and log and report do not overwrite each other
     let all = folder.path().join("all");
@@ -269,7 +269,7 @@ fn color_is_used_only_on_terminals_that_want_it() {
     // not a terminal: no escape sequences, regardless of the environment
     let mut command = program(&["run", "-n", "5", &url]);
     command.env("TERM", "xterm").env("CLICOLOR_FORCE", "1");
-    assert!(!finish(command, b"").expect(&[0, 4]).stdout.contains('\u{1b}'));
+    assert!(!in_process(&command, b"").expect(&[0, 4]).stdout.contains('\u{1b}'));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn plain_ascii_where_the_locale_has_nothing_else() {
         for url in [good.as_str(), gone] {
             let mut command = program(&["run", "-n", "5", "--percentiles", url]);
             command.envs(locale);
-            let ran = finish(command, b"").expect(&[0, 3, 4]);
+            let ran = in_process(&command, b"").expect(&[0, 3, 4]);
             assert!(ran.stdout.is_ascii(), "{locale:?}: {}", ran.stdout);
             assert!(ran.stderr.is_ascii(), "{locale:?}: {}", ran.stderr);
         }

@@ -1,7 +1,8 @@
 //! The steps that run, and the output that is written.
 
 use super::{ENDED, words};
-use crate::support::{Site, number, run, text};
+use crate::support::process::run;
+use crate::support::{Site, number, text};
 use serde_json::Value;
 
 fn steps(report: &Value) -> &Vec<Value> {

@@ -1,6 +1,6 @@
 //! Data that a run stores, and the cases in which nothing is stored.
 
-use crate::support::{Ran, Site, finish, free_port, program};
+use crate::support::{Ran, Site, free_port, in_process, program};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 pub(crate) fn keeping(data: &Path, args: &[&str]) -> Ran {
     let mut command = program(args);
     command.env_remove("LOADSTONE_STORE").env("XDG_DATA_HOME", data);
-    finish(command, b"")
+    in_process(&command, b"")
 }
 
 pub(crate) fn data() -> TempDir {

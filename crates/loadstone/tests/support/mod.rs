@@ -1,5 +1,6 @@
-//! Support for tests of the binary: runs the program as a user does, and provides servers with
-//! configurable behavior or readable counts.
+//! Support for tests of the commands: runs them in the test's process ([`run`], [`in_process`]) or in
+//! a separate one ([`process`], [`finish`]), and provides servers with configurable behavior or
+//! readable counts.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
@@ -8,15 +9,18 @@ pub(crate) mod apache;
 pub(crate) mod browser;
 pub(crate) mod caddy;
 pub(crate) mod http;
+mod in_process;
 pub(crate) mod naive;
 pub(crate) mod nghttpd;
 pub(crate) mod nginx;
 mod port;
+pub(crate) mod process;
 pub(crate) mod proxy;
 #[cfg(feature = "h3")]
 pub(crate) mod quic;
 pub(crate) mod tls;
 
+pub(crate) use in_process::in_process;
 pub(crate) use port::free_port;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -69,7 +73,7 @@ pub(crate) fn binary() -> PathBuf {
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_loadstone")), PathBuf::from)
 }
 
-/// Returns the program with arguments, in a clean environment.
+/// Returns the program with arguments, in a clean environment, for [`in_process`] or [`finish`].
 pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(binary());
     command.args(args.iter().map(AsRef::as_ref));
@@ -100,18 +104,16 @@ pub(crate) fn behind(front: &[&str]) -> Command {
     command
 }
 
-/// Runs the program to completion.
+/// Runs a command to completion, in this process.
 #[track_caller]
 pub(crate) fn run<S: AsRef<str>>(args: &[S]) -> Ran {
-    finish(program(args), b"")
+    in_process(&program(args), b"")
 }
 
-/// Runs the program with text on standard input, through a pipe.
+/// Runs a command with text on standard input, in this process.
 #[track_caller]
 pub(crate) fn run_with_input<S: AsRef<str>>(args: &[S], input: &[u8]) -> Ran {
-    let mut command = program(args);
-    command.stdin(Stdio::piped());
-    finish(command, input)
+    in_process(&program(args), input)
 }
 
 /// Runs `loadstone run … --json -` with any verdict: a busy machine makes short runs INVALID. Exit
@@ -124,12 +126,17 @@ pub(crate) fn measure<S: AsRef<str>>(args: &[S]) -> Value {
 /// Like [`measure`], with the expected exit codes.
 #[track_caller]
 pub(crate) fn measured<S: AsRef<str>>(args: &[S], codes: &[i32]) -> Value {
-    let mut all = vec!["run", "--json", "-"];
-    all.extend(args.iter().map(AsRef::as_ref));
-    run(&all).expect(codes).json()
+    run(&run_words(args)).expect(codes).json()
 }
 
-/// Runs a command prepared by [`program`], with a time limit.
+/// Returns the words of a run that prints JSON.
+fn run_words<S: AsRef<str>>(args: &[S]) -> Vec<&str> {
+    let mut all = vec!["run", "--json", "-"];
+    all.extend(args.iter().map(AsRef::as_ref));
+    all
+}
+
+/// Runs a command as a separate process, with a time limit.
 #[track_caller]
 pub(crate) fn finish(mut command: Command, input: &[u8]) -> Ran {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

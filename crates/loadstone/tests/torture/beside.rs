@@ -2,7 +2,8 @@
 
 use super::{outcome, support};
 use serde_json::Value;
-use support::{Site, run, text};
+use support::process::run;
+use support::{Site, text};
 
 /// Runs three cases during a load of 100 calls per second.
 fn beside(switches: &str, code: i32) -> Value {

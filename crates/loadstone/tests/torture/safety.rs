@@ -1,6 +1,6 @@
 //! Permission, limits, stop signals and the audit log, from outside.
 
-use crate::support::{Scripted, Site, behind, finish, nginx, program, run, untested};
+use crate::support::{Scripted, Site, behind, finish, in_process, nginx, program, run, untested};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -22,10 +22,11 @@ fn log_of(state: &Path) -> PathBuf {
 fn every_run_is_logged_and_log_changes_are_detected() {
     let state = tempfile::tempdir().unwrap();
     let site = Site::start(&[]);
-    let again = || finish(torture(state.path(), &["--only", "S-01,S-02", &site.url("/hw")]), b"");
+    let again =
+        || in_process(&torture(state.path(), &["--only", "S-01,S-02", &site.url("/hw")]), b"");
     again().expect(&[0]);
     again().expect(&[0]);
-    let audit = |ask: &[&str]| finish(torture(state.path(), &[&["audit"], ask].concat()), b"");
+    let audit = |ask: &[&str]| in_process(&torture(state.path(), &[&["audit"], ask].concat()), b"");
     assert!(audit(&["verify"]).expect(&[0]).stdout.contains("12 lines, all unchanged"));
     let shown = audit(&["show"]).expect(&[0]).stdout;
     assert!(shown.contains("(local, 127.0.0.1:") && shown.contains("S-02 pass: "), "{shown}");
@@ -67,14 +68,15 @@ fn every_run_is_logged_and_log_changes_are_detected() {
 fn nothing_is_sent_without_a_log() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
-    let ran =
-        finish(torture(Path::new("/proc/nothing"), &["--only", "S-01", &url]), b"").expect(&[2]);
+    let ran = in_process(&torture(Path::new("/proc/nothing"), &["--only", "S-01", &url]), b"")
+        .expect(&[2]);
     assert!(ran.stderr.contains("/proc/nothing/loadstone for the audit log"), "{ran:?}");
     assert!(ran.stderr.contains("XDG_STATE_HOME") && ran.stderr.contains("--no-audit"), "{ran:?}");
     assert_eq!(site.served().requests, 0);
     let only = ["--no-audit", "--only", "S-01", &url];
-    finish(torture(Path::new("/proc/nothing"), &only), b"").expect(&[0]);
-    let ran = finish(torture(Path::new("/proc/nothing"), &["audit", "verify"]), b"").expect(&[2]);
+    in_process(&torture(Path::new("/proc/nothing"), &only), b"").expect(&[0]);
+    let ran =
+        in_process(&torture(Path::new("/proc/nothing"), &["audit", "verify"]), b"").expect(&[2]);
     assert!(ran.stderr.contains("nothing has been tested yet"), "{ran:?}");
 }
 
@@ -84,14 +86,15 @@ fn a_dry_run_opens_no_connection() {
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let state = tempfile::tempdir().unwrap();
-    let ran = finish(torture(state.path(), &["--dry-run", "--press", &url]), b"").expect(&[0]);
+    let ran = in_process(&torture(state.path(), &["--dry-run", "--press", &url]), b"").expect(&[0]);
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     for part in ["nothing is sent", "127.0.0.1 (local)", "open connections", "S-55", "F-01", "all "]
     {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
     assert!(!log_of(state.path()).exists(), "what did not happen is not written down");
-    let ran = finish(torture(state.path(), &["--dry-run", "http://8.8.8.8/"]), b"").expect(&[0]);
+    let ran =
+        in_process(&torture(state.path(), &["--dry-run", "http://8.8.8.8/"]), b"").expect(&[0]);
     for part in ["8.8.8.8 (public)", "a proof of permission", "new connections per second 5"] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
@@ -135,8 +138,8 @@ fn limits_have_maximums() {
     let joined = output.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(joined.contains("W-01 skipped: ") && joined.contains("confirm with --own"), "{output}");
     let state = tempfile::tempdir().unwrap();
-    let ran =
-        finish(torture(state.path(), &["--only", "W-01", "http://10.1.2.3/"]), b"").expect(&[2]);
+    let ran = in_process(&torture(state.path(), &["--only", "W-01", "http://10.1.2.3/"]), b"")
+        .expect(&[2]);
     assert!(
         ran.stderr.contains("W-01 is not permitted") && ran.stderr.contains("--own"),
         "{ran:?}"
@@ -156,7 +159,7 @@ fn a_server_can_stop_the_run() {
     });
     let state = tempfile::tempdir().unwrap();
     let ran =
-        finish(torture(state.path(), &["--only", "S-01", &server.url("/")]), b"").expect(&[4]);
+        in_process(&torture(state.path(), &["--only", "S-01", &server.url("/")]), b"").expect(&[4]);
     assert!(ran.stdout.contains("the server asked us to stop"), "{ran:?}");
     let log = fs::read_to_string(log_of(state.path())).unwrap();
     assert!(log.contains("\"kind\":\"stop\"") && log.contains("\"why\":\"wish\""), "{log}");
@@ -222,7 +225,7 @@ fn every_plain_request_identifies_us() {
     let options =
         ["--only", "S-01", "--contact", "ops@example.org", "--agent-suffix", "for ticket 7"];
     let state = tempfile::tempdir().unwrap();
-    finish(torture(state.path(), &[&options[..], &[&server.url("/")]].concat()), b"")
+    in_process(&torture(state.path(), &[&options[..], &[&server.url("/")]].concat()), b"")
         .expect(&[0, 1]);
     let all: Vec<String> = receiver.try_iter().collect();
     assert!(

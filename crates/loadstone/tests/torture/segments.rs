@@ -2,7 +2,8 @@
 
 use super::again;
 use super::evidence::names;
-use super::support::{Ran, Site, run, text, untested};
+use super::support::process::run;
+use super::support::{Ran, Site, text, untested};
 use super::{outcome, outcomes};
 use serde_json::Value;
 

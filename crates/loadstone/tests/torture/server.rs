@@ -6,7 +6,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use support::{Scripted, Site, behind, free_port, run, text};
+use support::process::run;
+use support::{Scripted, Site, behind, free_port, text};
 
 /// Separate server that ends with the test, and the first lines of its output.
 struct SeparateServer {

@@ -4,21 +4,21 @@
 use crate::safety::{PUBLIC, in_public, namespaces_are_available};
 use crate::support::nginx::Nginx;
 use crate::support::tls::{TlsOptions, TlsServer};
-use crate::support::{Scripted, Site, finish, free_port, program, run};
+use crate::support::{Scripted, Site, free_port, in_process, program, run};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 /// Surveys a list with its own state folder.
 fn survey(state: &Path, list: &str, args: &[&str]) -> Value {
     let mut command = program(&[&["survey", "--rate", "200", "--json", "-", "-"], args].concat());
-    command.env("XDG_STATE_HOME", state).stdin(Stdio::piped());
-    finish(command, list.as_bytes()).expect(&[0]).json()
+    command.env("XDG_STATE_HOME", state);
+    in_process(&command, list.as_bytes()).expect(&[0]).json()
 }
 
 /// Returns the name and confidence of each server, in the order of the list.
@@ -66,7 +66,7 @@ fn web_servers_are_identified_by_claim_and_behavior() {
     assert_eq!(log.matches("\"kind\":\"visit\"").count(), 4, "{log}");
     let mut audit = program(&["torture", "audit", "verify"]);
     audit.env("XDG_STATE_HOME", state.path());
-    finish(audit, b"").expect(&[0]);
+    in_process(&audit, b"").expect(&[0]);
     // one request each
     let before = site.served().requests;
     survey(state.path(), &site.url("/"), &["--plain"]);
@@ -138,12 +138,11 @@ fn a_file_may_have_any_name() {
     };
     let mut survey = program(&["survey", "--html"]);
     survey.arg(odd("page")).arg("-").env("XDG_STATE_HOME", folder.path());
-    survey.stdin(Stdio::piped());
-    finish(survey, site.url("/").as_bytes()).expect(&[0]);
+    in_process(&survey, site.url("/").as_bytes()).expect(&[0]);
     assert!(odd("page").is_file());
     let mut torture = program(&["torture", "--no-audit", "--only", "S-01", "--out"]);
     torture.arg(odd("evidence")).arg(site.url("/"));
-    finish(torture, b"").expect(&[0]);
+    in_process(&torture, b"").expect(&[0]);
     assert!(odd("evidence").is_dir());
 }
 
@@ -151,9 +150,8 @@ fn a_file_may_have_any_name() {
 #[test]
 fn an_unwritable_survey_output_is_reported_first() {
     let site = Site::start(&[]);
-    let mut command = program(&["survey", "--no-audit", "--csv", "/nowhere/x.csv", "-"]);
-    command.stdin(Stdio::piped());
-    let ran = finish(command, site.url("/").as_bytes()).expect(&[5]);
+    let command = program(&["survey", "--no-audit", "--csv", "/nowhere/x.csv", "-"]);
+    let ran = in_process(&command, site.url("/").as_bytes()).expect(&[5]);
     assert!(ran.stderr.contains("/nowhere/x.csv"), "{ran:#?}");
     assert_eq!(site.served().requests, 0);
 }
@@ -295,8 +293,8 @@ fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
     let state = tempfile::tempdir().unwrap();
     let refusal = |list: &str, args: &[&str]| {
         let mut command = program(&[&["survey", "-"], args].concat());
-        command.env("XDG_STATE_HOME", state.path()).stdin(Stdio::piped());
-        finish(command, list.as_bytes()).expect(&[2]).stderr
+        command.env("XDG_STATE_HOME", state.path());
+        in_process(&command, list.as_bytes()).expect(&[2]).stderr
     };
     let dark = refusal(&format!("{PUBLIC}:8080\n"), &[]);
     assert!(dark.contains("203.0.113.7 is a public address: refused"), "{dark}");
