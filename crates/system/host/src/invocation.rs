@@ -32,7 +32,7 @@ pub struct Output {
 
 /// Invocation whose command is running.
 #[derive(Debug)]
-struct Running {
+struct GivenInvocation {
     words: Vec<OsString>,
     variables: BTreeMap<OsString, OsString>,
     /// Standard input that no reader has taken.
@@ -42,20 +42,20 @@ struct Running {
 
 thread_local! {
     /// Invocation of this thread; `None`: of the process.
-    static CURRENT: RefCell<Option<Arc<Running>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<GivenInvocation>>> = const { RefCell::new(None) };
 }
 
-fn current() -> Option<Arc<Running>> {
+fn current() -> Option<Arc<GivenInvocation>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
 /// Returns the current invocation's value of `given`, or that of the process.
-fn either<T>(given: impl FnOnce(&Running) -> T, process: impl FnOnce() -> T) -> T {
+fn either<T>(given: impl FnOnce(&GivenInvocation) -> T, process: impl FnOnce() -> T) -> T {
     current().map_or_else(process, |running| given(&running))
 }
 
 /// Restores a thread's invocation on drop, also after a panic.
-struct Restored(Option<Arc<Running>>);
+struct Restored(Option<Arc<GivenInvocation>>);
 
 impl Drop for Restored {
     fn drop(&mut self) {
@@ -63,7 +63,7 @@ impl Drop for Restored {
     }
 }
 
-fn enter(running: Option<Arc<Running>>) -> Restored {
+fn enter(running: Option<Arc<GivenInvocation>>) -> Restored {
     Restored(CURRENT.replace(running))
 }
 
@@ -72,7 +72,8 @@ impl Invocation {
     pub fn run<T>(self, command: impl FnOnce() -> T) -> (T, Output) {
         let Invocation { words, variables, input } = self;
         let output = Mutex::default();
-        let running = Arc::new(Running { words, variables, input: Mutex::new(input), output });
+        let running =
+            Arc::new(GivenInvocation { words, variables, input: Mutex::new(input), output });
         let restored = enter(Some(Arc::clone(&running)));
         let result = command();
         drop(restored);
@@ -110,14 +111,15 @@ pub fn words() -> Vec<OsString> {
 /// # Errors
 /// Fails if the system does not tell it.
 pub fn program() -> io::Result<PathBuf> {
-    let given =
-        |running: &Running| Ok(running.words.first().map(PathBuf::from).unwrap_or_default());
+    let given = |running: &GivenInvocation| {
+        Ok(running.words.first().map(PathBuf::from).unwrap_or_default())
+    };
     either(given, std::env::current_exe)
 }
 
 /// Returns an environment variable.
 pub fn variable(name: &str) -> Option<OsString> {
-    let given = |running: &Running| running.variables.get(OsStr::new(name)).cloned();
+    let given = |running: &GivenInvocation| running.variables.get(OsStr::new(name)).cloned();
     either(given, || std::env::var_os(name))
 }
 
@@ -133,26 +135,26 @@ pub fn variables() -> BTreeMap<OsString, OsString> {
 
 /// Locked standard output.
 #[derive(Debug)]
-pub struct Stdout(Writer<StdoutLock<'static>>);
+pub struct Stdout(StreamOwner<StdoutLock<'static>>);
 
 /// Locked standard error.
 #[derive(Debug)]
-pub struct Stderr(Writer<StderrLock<'static>>);
+pub struct Stderr(StreamOwner<StderrLock<'static>>);
 
 #[derive(Debug)]
-enum Writer<P> {
+enum StreamOwner<P> {
     Process(P),
-    Given(Arc<Running>),
+    Given(Arc<GivenInvocation>),
 }
 
 /// Returns standard output, locked if it is that of the process.
 pub fn stdout() -> Stdout {
-    Stdout(current().map_or_else(|| Writer::Process(io::stdout().lock()), Writer::Given))
+    Stdout(current().map_or_else(|| StreamOwner::Process(io::stdout().lock()), StreamOwner::Given))
 }
 
 /// Returns standard error, locked if it is that of the process.
 pub fn stderr() -> Stderr {
-    Stderr(current().map_or_else(|| Writer::Process(io::stderr().lock()), Writer::Given))
+    Stderr(current().map_or_else(|| StreamOwner::Process(io::stderr().lock()), StreamOwner::Given))
 }
 
 /// Returns standard input, locked if it is that of the process. The first reader of a given input
@@ -177,15 +179,15 @@ pub fn stderr_is_terminal() -> bool {
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Writer::Process(stream) => stream.write(bytes),
-            Writer::Given(running) => locked(&running.output).stdout.write(bytes),
+            StreamOwner::Process(stream) => stream.write(bytes),
+            StreamOwner::Given(running) => locked(&running.output).stdout.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            Writer::Process(stream) => stream.flush(),
-            Writer::Given(_) => Ok(()),
+            StreamOwner::Process(stream) => stream.flush(),
+            StreamOwner::Given(_) => Ok(()),
         }
     }
 }
@@ -193,15 +195,15 @@ impl Write for Stdout {
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Writer::Process(stream) => stream.write(bytes),
-            Writer::Given(running) => locked(&running.output).stderr.write(bytes),
+            StreamOwner::Process(stream) => stream.write(bytes),
+            StreamOwner::Given(running) => locked(&running.output).stderr.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
-            Writer::Process(stream) => stream.flush(),
-            Writer::Given(_) => Ok(()),
+            StreamOwner::Process(stream) => stream.flush(),
+            StreamOwner::Given(_) => Ok(()),
         }
     }
 }
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_has_the_words_variables_and_streams_of_its_invocation() {
+    fn a_command_has_the_words_and_streams_of_its_invocation() {
         let (result, output) = given(&["p", "x"], &[("A", "1")], "in\nput").run(|| {
             assert!(!is_process() && !stdout_is_terminal() && !stderr_is_terminal());
             assert_eq!(words(), ["p", "x"]);
