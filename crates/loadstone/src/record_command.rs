@@ -66,12 +66,9 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
     }
     let har = to_har(exchanges, env!("CARGO_PKG_VERSION"));
     files::write_whole(&args.har, &har).map_err(|error| Failure::not_written(&error))?;
-    let mut imported = import::import_visit(&har).map_err(|error| {
+    let imported = import::import_visit(&har, args.insecure).map_err(|error| {
         Failure::usage(format!("{}: cannot make a plan from it: {}", args.har.display(), error.0))
     })?;
-    if args.insecure {
-        accept_any_certificate(&mut imported.toml);
-    }
     files::write_to(&args.output, &imported.toml).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
         let name = match &args.output {
@@ -96,15 +93,6 @@ fn finish(args: &RecordArgs, exchanges: &[RecordedExchange]) -> Result<Code, Fai
     dry_run(&plan, &args.har.to_string_lossy())
 }
 
-/// Lets a plan accept the certificates that the recorder accepted.
-fn accept_any_certificate(toml: &mut String) {
-    const LOAD: &str = "\n[load]\n";
-    if toml.contains("\nurl = \"https://") {
-        let tls = format!("\n# recorded with --insecure\n[tls]\ninsecure = true\n{LOAD}");
-        *toml = toml.replacen(LOAD, &tls, 1);
-    }
-}
-
 /// Reads the certificate authority from a file, with its key next to it; creates missing files.
 fn authority(file: Option<&Path>) -> Result<LocalAuthority, String> {
     let Some(path) = file else { return LocalAuthority::generate() };
@@ -127,24 +115,4 @@ fn authority(file: Option<&Path>) -> Result<LocalAuthority, String> {
     written.map_err(|error| cannot(&key_path, error))?;
     std::fs::write(path, made.certificate()).map_err(|error| cannot(path, error))?;
     Ok(made)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plan_accepts_the_certificates_that_the_recorder_accepted() {
-        let har = |scheme: &str| {
-            format!(
-                r#"{{"log":{{"entries":[{{"request":{{"method":"GET","url":"{scheme}://h:1/a"}},"response":{{"status":200}}}}]}}}}"#
-            )
-        };
-        for (scheme, insecure) in [("https", true), ("http", false)] {
-            let mut toml = import::import_visit(&har(scheme)).expect("a recording").toml;
-            accept_any_certificate(&mut toml);
-            let plan = plan::from_toml(&toml, &plan::NoFiles).expect("a plan");
-            assert_eq!(plan.tls.insecure, insecure, "{toml}");
-        }
-    }
 }

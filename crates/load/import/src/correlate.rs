@@ -28,11 +28,11 @@ pub struct Correlation {
 }
 
 /// Makes a journey from one recording: its requests in order, with their pauses. A single recording
-/// does not show which values change.
+/// does not show which values change. `insecure`: the plan accepts any certificate.
 ///
 /// # Errors
 /// Fails if the text is not a HAR, or has no request.
-pub fn import_visit(recording: &str) -> Result<Imported, ImportError> {
+pub fn import_visit(recording: &str, insecure: bool) -> Result<Imported, ImportError> {
     let visit = read_visit(recording).map_err(ImportError)?;
     let pairs: Vec<(usize, usize)> = (0..visit.exchanges.len()).map(|row| (row, row)).collect();
     if pairs.is_empty() {
@@ -40,7 +40,14 @@ pub fn import_visit(recording: &str) -> Result<Imported, ImportError> {
     }
     let head = "Imported from a recording of one visit (HAR). A second recording shows which values \
                 change: workload import FIRST --second SECOND.";
-    Ok(journey((&visit, &visit), &pairs, head, None, true)?.imported)
+    let is_https = |exchange: &RecordedExchange| exchange.url.scheme() == "https";
+    let insecure = insecure && visit.exchanges.iter().any(is_https);
+    let draft = PlanDraft {
+        left_out: visit.left_out.clone(),
+        settings: DraftSettings { insecure, ..DraftSettings::default() },
+        ..PlanDraft::default()
+    };
+    Ok(journey(draft, (&visit, &visit), &pairs, head, None, true)?.imported)
 }
 
 /// Makes a plan from a visit that was recorded twice.
@@ -65,12 +72,14 @@ pub fn correlate(
         ));
     }
     let head = "Imported from two recordings of the same visit (HAR).";
-    journey((&first, &second), &pairs, head, base, false)
+    let draft = PlanDraft { left_out: first.left_out.clone(), ..PlanDraft::default() };
+    journey(draft, (&first, &second), &pairs, head, base, false)
 }
 
-/// Returns the journey of the exchanges that both recordings have. `keeps_logins`: credentials that
+/// Adds the journey of the exchanges that both recordings have to a draft. `keeps_logins`: credentials that
 /// no response contains are sent as recorded.
 fn journey(
+    draft: PlanDraft,
     (first, second): (&RecordedVisit, &RecordedVisit),
     pairs: &[(usize, usize)],
     head: &str,
@@ -83,7 +92,7 @@ fn journey(
         first: &first.exchanges,
         second: &second.exchanges,
         pairs,
-        draft: PlanDraft { left_out: first.left_out.clone(), ..PlanDraft::default() },
+        draft,
         diff: Vec::new(),
         known: Vec::new(),
     };

@@ -160,7 +160,7 @@ fn requests_that_cannot_be_repeated_are_listed() {
         (request("http://cdn.example/b", &[], None), response(200, &[], "")),
         (request("/favicon.ico", &[], None), response(404, &[], "")),
     ];
-    let imported = import_visit(&har(&all)).unwrap();
+    let imported = import_visit(&har(&all), false).unwrap();
     check_plan(&imported.toml);
     let left = left_out(&imported).join("\n");
     for wanted in [
@@ -183,7 +183,7 @@ fn the_server_of_a_visit_is_that_of_its_first_page() {
         (request("/", &page, None), response(200, &[], "")),
         (request("/a", &[], None), response(200, &[], "")),
     ];
-    let imported = import_visit(&har(&all)).unwrap();
+    let imported = import_visit(&har(&all), false).unwrap();
     assert_eq!(imported.steps, 2, "{}", imported.toml);
     assert!(
         left_out(&imported)[0].contains("requests to update.example (1)"),
@@ -191,7 +191,7 @@ fn the_server_of_a_visit_is_that_of_its_first_page() {
         imported.left_out
     );
     // without a page, it is that of the first request
-    assert_eq!(import_visit(&har(&all[..1])).unwrap().steps, 1);
+    assert_eq!(import_visit(&har(&all[..1]), false).unwrap().steps, 1);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn credentials_that_two_recordings_share_are_captured() {
     let same = recording("secret-token", "1", "k", "c", "b");
     for plan in [
         correlate(&same, &same, None).unwrap().imported.toml,
-        crate::import_visit(&same).unwrap().toml,
+        crate::import_visit(&same, false).unwrap().toml,
     ] {
         check_plan(&plan);
         for wanted in ["json = \"/a/token\"", "Authorization = \"Bearer {{Authorization}}\""] {
@@ -101,8 +101,22 @@ fn credentials_that_two_recordings_share_are_captured() {
         }
     }
     let unknown = same.replace("{\\\"a\\\":{\\\"token\\\":\\\"secret-token\\\"}}", "");
-    let plan = crate::import_visit(&unknown).unwrap().toml;
+    let plan = crate::import_visit(&unknown, false).unwrap().toml;
     assert!(plan.contains("Authorization = \"Bearer secret-token\""), "{plan}");
+}
+
+#[test]
+fn a_plan_accepts_the_certificates_that_its_recorder_accepted() {
+    for (scheme, insecure, expected) in
+        [("https", true, true), ("https", false, false), ("http", true, false)]
+    {
+        let recorded = format!(
+            r#"{{"log":{{"entries":[{{"request":{{"method":"GET","url":"{scheme}://h:1/a"}},"response":{{"status":200}}}}]}}}}"#
+        );
+        let imported = crate::import_visit(&recorded, insecure).unwrap();
+        let plan = plan::from_toml(&imported.toml, &plan::NoFiles).unwrap();
+        assert_eq!(plan.tls.insecure, expected, "{}", imported.toml);
+    }
 }
 
 #[test]
@@ -115,7 +129,8 @@ fn cookies_that_no_response_sets_are_listed() {
         )
     };
     let all = [entry("", set), entry(headers, ""), entry(headers, "")].join(",");
-    let imported = crate::import_visit(&format!("{{\"log\":{{\"entries\":[{all}]}}}}")).unwrap();
+    let imported =
+        crate::import_visit(&format!("{{\"log\":{{\"entries\":[{all}]}}}}"), false).unwrap();
     let left = super::left_out(&imported);
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].contains("cookie old: no response of the recording sets it"), "{left:?}");
