@@ -69,11 +69,13 @@ pub struct ImportRequest<'a> {
     pub skip_methods: &'a [String],
     /// JMeter properties, as given with `-J name=value`.
     pub properties: &'a [(String, String)],
+    /// Names files by absolute paths, for a plan that is not written to the current folder.
+    pub absolute_paths: bool,
 }
 
 impl ImportRequest<'_> {
-    /// Reads a file that a document names, and returns its path from the current folder: relative
-    /// paths start at the document.
+    /// Reads a file that a document names, and returns its path for the plan: from the current
+    /// folder, or absolute. Relative paths in documents start at the document.
     fn read(&self, file: &str) -> Result<(String, Vec<u8>), String> {
         let folders = self.documents.iter().map(|document| folder_of(&document.name));
         let folder = folders.min_by_key(|folder| folder.len()).unwrap_or_default();
@@ -82,7 +84,12 @@ impl ImportRequest<'_> {
         if file.trim().is_empty() {
             return Err("it names no file".to_owned());
         }
-        self.files.read(&path).map(|bytes| (path, bytes))
+        let bytes = self.files.read(&path)?;
+        if !self.absolute_paths {
+            return Ok((path, bytes));
+        }
+        let named = std::path::absolute(&path).map_err(|error| format!("{path}: {error}"))?;
+        Ok((named.to_string_lossy().into_owned(), bytes))
     }
 }
 

@@ -47,6 +47,7 @@ struct How {
     only: Option<&'static str>,
     skip: &'static [&'static str],
     properties: &'static [(&'static str, &'static str)],
+    absolute_paths: bool,
 }
 
 fn try_import(format: Format, text: &str, how: &How) -> Result<Imported, String> {
@@ -68,6 +69,7 @@ fn try_import(format: Format, text: &str, how: &How) -> Result<Imported, String>
         only: how.only,
         skip_methods: &skip,
         properties: &properties,
+        absolute_paths: how.absolute_paths,
     };
     import(format, &request).map_err(|error| error.0)
 }

@@ -57,6 +57,7 @@ fn a_bruno_folder_becomes_blocks() {
         only: None,
         skip_methods: &[],
         properties: &[],
+        absolute_paths: false,
     };
     let imported = import(Format::Bruno, &request).unwrap();
     check_plan(&imported.toml);

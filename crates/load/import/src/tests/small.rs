@@ -28,6 +28,16 @@ fn urls_of_siege_become_targets() {
 }
 
 #[test]
+fn a_plan_for_another_folder_names_files_absolutely() {
+    let line = "ab -p body.json -T application/json -n 1 http://h/";
+    let how = How { absolute_paths: true, ..How::default() };
+    let imported = try_import(Format::CommandLine, line, &how).unwrap();
+    let path = std::path::absolute("body.json").unwrap();
+    let wanted = format!("body_file = \"{}\"", path.display());
+    assert!(imported.toml.contains(&wanted), "{}", imported.toml);
+}
+
+#[test]
 fn command_lines_become_plans() {
     for (line, wanted) in [
         ("ab -n 100 -c 10 http://h/", &["users = 10", "requests = 100", "calls = 1"][..]),
