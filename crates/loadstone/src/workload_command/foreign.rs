@@ -6,10 +6,10 @@ use super::recording::text;
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::programs;
-use args::{Disk, ImportArgs, ScriptsWhen};
+use args::{Disk, ImportArgs, ScriptsWhen, Sink};
 use import::{Document, Format, Imported, LeftOut};
 use plan::{Load, Plan, ScriptPlan, Think};
-use record::run::RunRecord;
+use record::run::{RunRecord, UrlRecord};
 use session::{Env, Observers, RunLoad, Session, Watcher, Watchers};
 use std::fmt::Write as _;
 use std::io::BufRead;
@@ -96,6 +96,7 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
         only: args.only.as_deref(),
         skip_methods: &args.skip_method,
         properties: &args.properties,
+        absolute_paths: is_elsewhere(&args.output),
     };
     let imported = import::import(format, &request).map_err(|error| wrong(args, &error.0))?;
     let lines = imported.script_lines();
@@ -129,6 +130,15 @@ fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<C
         crate::print_message(&summary(format, &imported));
     }
     Ok(Code::Done)
+}
+
+/// Returns whether a plan is written to another folder than the current one. A plan names its files
+/// from its own folder.
+fn is_elsewhere(output: &Sink) -> bool {
+    let Sink::File(path) = output else { return false };
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
+    folder.is_some() && folder != here
 }
 
 /// Postman collection with its scripts, as a plan with a scripted journey.
@@ -276,7 +286,7 @@ pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
         let url = plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default();
         let why = session.first_failure().unwrap_or("the server did not accept one");
         let text = format!(
-            "no connection to {url}: {why}; start the server, change [tls] of the plan, or give \
+            "no connection to {url}: {why}; start the server, correct [tls] in the plan, or give \
              another URL after the file"
         );
         return Err(Failure { code: Code::NoConnection, text });
@@ -289,7 +299,7 @@ pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
         let report = session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch));
         runs.push(RunRecord::new(&report.map_err(Failure::from_run)?));
     }
-    let (text, failed) = steps(&runs);
+    let (text, failed) = steps(&runs, &whole);
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     Ok(if failed { Code::Missed } else { Code::Done })
 }
@@ -312,24 +322,50 @@ fn parts(plan: &Plan) -> Vec<Plan> {
     (0..count).map(part).collect()
 }
 
+/// Calls of a step or target.
+struct StepCalls {
+    name: String,
+    made: u64,
+    failed: u64,
+}
+
+/// Returns the calls of each step, or of each target, of all runs together.
+fn calls_by_step(runs: &[RunRecord], plan: &Plan) -> Vec<StepCalls> {
+    let rows = runs.first().map_or(&[][..], |run| &run.per_url);
+    if let (true, [target]) = (rows.is_empty(), &plan.targets[..]) {
+        // a record has no rows for a single target
+        let outcomes = || runs.iter().map(|run| &run.outcomes);
+        let failed = outcomes().map(|all| all.failed + all.timed_out).sum();
+        let succeeded: u64 = outcomes().map(|all| all.succeeded).sum();
+        let name = target.name.clone().unwrap_or_else(|| record::words::shown_url(&target.url));
+        return vec![StepCalls { name, made: succeeded + failed, failed }];
+    }
+    let calls = |row: &UrlRecord| {
+        let rows = runs.iter().flat_map(|run| &run.per_url).filter(|it| it.target == row.target);
+        StepCalls {
+            name: row.name.as_ref().unwrap_or(&row.url).clone(),
+            made: rows.clone().map(|row| row.count).sum(),
+            failed: rows.map(|row| row.failed + row.timed_out).sum(),
+        }
+    };
+    rows.iter().map(calls).collect()
+}
+
 /// Returns a line for each step with remarks, and whether a step failed. All runs have the same
 /// rows.
-fn steps(runs: &[RunRecord]) -> (String, bool) {
+fn steps(runs: &[RunRecord], plan: &Plan) -> (String, bool) {
     let mut text = String::new();
     let mut good = 0;
     let mut bad = 0;
     let mut none = 0;
-    for row in runs.first().map_or(&[][..], |run| &run.per_url) {
-        let rows = runs.iter().flat_map(|run| &run.per_url).filter(|it| it.target == row.target);
-        let made: u64 = rows.clone().map(|row| row.count).sum();
-        let failed: u64 = rows.map(|row| row.failed + row.timed_out).sum();
-        let (sum, mark, what) = match (made, failed) {
+    for step in calls_by_step(runs, plan) {
+        let (sum, mark, what) = match (step.made, step.failed) {
             (0, _) => (&mut none, "-", "not made"),
             (_, 0) => (&mut good, "✓", "succeeded"),
             _ => (&mut bad, "✗", "failed"),
         };
         *sum += 1;
-        let name = record::words::printable(row.name.as_deref().unwrap_or(&row.url), 70);
+        let name = record::words::printable(&step.name, 70);
         put(&mut text, &format!("  {mark} {name}  {what}"));
     }
     let mut failures = std::collections::BTreeMap::new();
