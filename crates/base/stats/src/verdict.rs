@@ -666,7 +666,7 @@ fn foreign_cpu(evidence: &Evidence<'_>) -> Option<Cause> {
     };
     let waited = waited_calls(evidence).map_or_else(String::new, |share| {
         format!(
-            "; the p99 may be the client's wait for a core, of up to {} of the calls (at most {})",
+            "; up to {} of the calls (at most {}) waited for our core as long as the p99",
             show::share(share),
             show::share(WAITED_CALLS_MAX)
         )

@@ -78,7 +78,9 @@ impl GrpcTlsTable {
                 ));
             }
             None if servers.len() >= SERVERS_MAX => {
-                return Err(format!("a test has at most {SERVERS_MAX} servers of gRPC over TLS"));
+                return Err(format!(
+                    "a test can use gRPC over TLS with at most {SERVERS_MAX} servers"
+                ));
             }
             None => servers.insert(name, wanted.map(Arc::new)),
         };

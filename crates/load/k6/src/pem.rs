@@ -70,7 +70,8 @@ pub(crate) fn decrypted_key(text: &str, password: &str) -> Result<String, String
                     -aes256 -traditional, or decrypt it with openssl pkey"
             .to_owned());
     }
-    let info = block.field("DEK-Info").ok_or("the key has a password, but is not encrypted")?;
+    let info =
+        block.field("DEK-Info").ok_or("a password is given, but the key is not encrypted")?;
     let (cipher, iv) = info.split_once(',').unwrap_or((info, ""));
     let (algorithm, length) = match cipher {
         "AES-128-CBC" => (&AES_128, 16),
@@ -78,12 +79,14 @@ pub(crate) fn decrypted_key(text: &str, password: &str) -> Result<String, String
         "AES-256-CBC" => (&AES_256, 32),
         other => {
             return Err(format!(
-                "keys encrypted with {other} are not available; encrypt it with openssl rsa \
+                "a key encrypted with {other} cannot be read; encrypt it with openssl rsa \
                  -aes256 -traditional"
             ));
         }
     };
-    let iv: [u8; 16] = hex_bytes(iv).and_then(|iv| iv.try_into().ok()).ok_or("invalid DEK-Info")?;
+    let iv: [u8; 16] = hex_bytes(iv).and_then(|iv| iv.try_into().ok()).ok_or(
+        "the initialization vector in the key's DEK-Info field is not 16 bytes in hexadecimal",
+    )?;
     let wrong = || "x509: decryption password incorrect".to_owned();
     let key = UnboundCipherKey::new(algorithm, &key_of(password, &iv[..8], length));
     let key = key.and_then(PaddedBlockDecryptingKey::cbc_pkcs7).map_err(|_| wrong())?;
@@ -160,7 +163,7 @@ mod tests {
         let des = ENCRYPTED.replace("AES-256-CBC", "DES-EDE3-CBC");
         for (text, why) in [
             (pkcs8, "encrypted pkcs8 formatted key is not supported"),
-            (&des, "encrypted with DES-EDE3-CBC are not available"),
+            (&des, "encrypted with DES-EDE3-CBC cannot be read"),
             (PLAIN, "is not encrypted"),
             ("", "failed to decode PEM key"),
             ("-----BEGIN RSA PRIVATE KEY-----\n!\n-----END RSA PRIVATE KEY-----\n", "decode PEM"),

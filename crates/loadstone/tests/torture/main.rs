@@ -167,7 +167,7 @@ fn cases_without_time_make_a_gate_fail() {
     let site = Site::start(&[("delay", "50ms")]);
     let words = ["torture", "--only", "S-01,F-01,F-02", "--budget", "6s", "--json", "-"];
     let ran = run(&[&words[..], &[&site.url("/hw")]].concat()).expect(&[4]);
-    let why = "Incomplete: of 3 cases, 2 were not tested, or not to the end";
+    let why = "Incomplete: the time for all cases ended before 2 of 3 cases were complete";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
     assert_eq!(ran.json()["out_of_time"], 2);
 }

@@ -318,8 +318,8 @@ impl TortureRecord {
     pub fn incomplete(&self) -> Option<String> {
         let count = Some(self.out_of_time).filter(|count| *count > 0)?;
         Some(format!(
-            "Incomplete: of {} cases, {count} {} not tested, or not to the end, because the time \
-            for all cases was used up (--budget SPAN raises it, --only selects cases).",
+            "Incomplete: the time for all cases ended before {count} of {} cases {} complete (--budget \
+            SPAN raises it, --only selects cases).",
             self.cases.len(),
             if count == 1 { "was" } else { "were" }
         ))

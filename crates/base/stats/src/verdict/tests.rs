@@ -285,8 +285,8 @@ fn foreign_work_and_shared_cores() {
     assert_eq!(
         judged(true, 0.25),
         format!(
-            "DEGRADED\n{note}; the p99 may be the client's wait for a core, of up to 25.0 % of the \
-             calls (at most 1.00 %)"
+            "DEGRADED\n{note}; up to 25.0 % of the calls (at most 1.00 %) waited for our core as \
+             long as the p99"
         )
     );
     let shared_cores = Some("the server may run on our core 1".to_owned());

@@ -160,7 +160,7 @@ pub(super) fn read_visit(text: &str) -> Result<RecordedVisit, String> {
         visit.left_out.add(
             line,
             what,
-            "they go to another server; only those to the server of the first page are imported",
+            "only requests to the server of the first page are imported",
         );
     }
     visit.exchanges.sort_by_key(|exchange| exchange.at);

@@ -167,7 +167,7 @@ fn requests_that_cannot_be_repeated_are_listed() {
         "GET /style.css: a response from the browser's cache",
         "GET /upload: a body that is not in the file",
         "GET /ads: a request without a response",
-        "requests to cdn.example (2): they go to another server",
+        "requests to cdn.example (2): only requests to the server of the first page are imported",
     ] {
         assert!(left.contains(wanted), "{wanted}\n{left}");
     }

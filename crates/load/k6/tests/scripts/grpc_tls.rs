@@ -43,7 +43,7 @@ fn connections_have_the_certificates_of_their_server() {
         "invalid grpc.connect() parameters: invalid tls cacerts value, it needs to be a string \
          or an array of PEM formatted strings",
         "failed to append ca certificate [1] from PEM",
-        "the key has a password, but is not encrypted",
+        "a password is given, but the key is not encrypted",
         "true",
     ];
     assert_eq!(log, expected);

@@ -256,7 +256,7 @@ fn with_filter(name: &str, fill: Fill) -> Result<(&str, Fill), String> {
     match (filter.trim(), fill) {
         ("json", Fill::AsIs) => Ok((bare.trim_end(), Fill::Json)),
         ("json", Fill::Json) => {
-            Err(format!("{{{{{name}}}}}: values are escaped here without |json; remove it"))
+            Err(format!("{{{{{name}}}}}: every value is escaped in this text, so remove |json"))
         }
         ("json", Fill::Pattern | Fill::UrlPart) => Err(format!(
             "{{{{{name}}}}}: |json is for bodies, messages and fields, not for URLs and regular \

@@ -137,7 +137,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
         ),
         (
             &format!("[vars]\na = 1\n{ONE}json = {{ A = '{{{{a|json}}}}' }}\n"),
-            "{{a|json}}: values are escaped here without |json; remove it",
+            "{{a|json}}: every value is escaped in this text, so remove |json",
         ),
         (
             &format!("{ONE}capture = {{ a = {{ css = 'a:b' }} }}\n"),

@@ -266,7 +266,7 @@ fn cases_without_time_are_named_in_every_form() {
     report.result.cases[0].out_of_time = true;
     let record = report.record();
     assert_eq!((record.out_of_time, record.is_cut()), (1, true));
-    let why = "Incomplete: of 2 cases, 1 was not tested, or not to the end";
+    let why = "Incomplete: the time for all cases ended before 1 of 2 cases was complete";
     let whole = text(&record, Style::default()).replace('\n', " ");
     assert!(whole.contains(why), "{whole}");
     let xml = junit(&record);
