@@ -1,4 +1,4 @@
-//! Deterministic synthetic runs, counted by the real recorder.
+//! Deterministic synthetic runs, counted by the real recorder. Each is made once per process.
 
 use crate::{Driver, DummyRun, Finding, FirstCall, Headline, Resolved, RunReport, SloResult};
 use plan::*;
@@ -12,6 +12,7 @@ use stats::{
     Recorder, Second, ServerTimings, Snapshot, State, StreamEnd, StreamMarks, StreamTally,
     TransactionTally, Verdict, Verified,
 };
+use std::sync::LazyLock;
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
 /// Instant of the first arrival.
@@ -248,6 +249,11 @@ pub(crate) fn bare(plan: Plan, measurement: Measurement) -> RunReport {
 
 /// Returns a plain closed loop that is VALID.
 pub(crate) fn valid() -> RunReport {
+    static MADE: LazyLock<RunReport> = LazyLock::new(make_valid);
+    MADE.clone()
+}
+
+fn make_valid() -> RunReport {
     let plan = plan_of(
         Load::Closed { users: 8, think: Think::None, session: None },
         &["http://127.0.0.1:2020/hw"],
@@ -304,6 +310,11 @@ fn add_timings(timings: &mut ServerTimings) {
 /// Returns an open load over TLS with a stall, failures of several kinds, 13 URLs, objectives, a
 /// hostile `Server` field, and an INVALID verdict.
 pub(crate) fn troubled() -> RunReport {
+    static MADE: LazyLock<RunReport> = LazyLock::new(make_troubled);
+    MADE.clone()
+}
+
+fn make_troubled() -> RunReport {
     let urls: Vec<String> = (0..13)
         .map(|n| format!("https://shop.example:8443/catalogue/department/{n}?page={}", n * 3))
         .collect();
@@ -464,6 +475,11 @@ pub(crate) fn over_http3() -> RunReport {
 
 /// Returns three runs of the closed loop.
 pub(crate) fn repeated() -> RunReport {
+    static MADE: LazyLock<RunReport> = LazyLock::new(make_repeated);
+    MADE.clone()
+}
+
+fn make_repeated() -> RunReport {
     let mut report = valid();
     report.plan.measure.repeat = 3;
     let one = report.measurement.clone();

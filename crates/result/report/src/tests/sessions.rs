@@ -5,11 +5,13 @@ use crate::{Headline, RunRecord, RunReport};
 use plan::HttpVersion;
 use record::compare::{Comparison, FailIf};
 use stats::State;
+use std::sync::LazyLock;
 
 /// Returns a run of 100 calls or more whose headline figures are scaled by `times` and `rates`,
 /// with a small spread that depends on `index`.
 pub(crate) fn run(index: usize, times: f64, rates: f64) -> RunReport {
-    let mut run = fixtures::whole(fixtures::repeated());
+    static WHOLE: LazyLock<RunReport> = LazyLock::new(|| fixtures::whole(fixtures::repeated()));
+    let mut run = WHOLE.clone();
     let spread = 1.0 + 0.004 * ((index * 7) % 5) as f64;
     let (times, rates) = (times * spread, rates / spread);
     run.runs = vec![Headline {
@@ -35,13 +37,24 @@ pub(crate) fn comparison(
     order: &str,
     bounds: &[&str],
 ) -> Comparison {
-    let records = |runs: Vec<RunReport>| runs.iter().map(RunRecord::new).collect();
+    comparison_of_records([records(&before), records(&after)], order, bounds)
+}
+
+fn records(runs: &[RunReport]) -> Vec<RunRecord> {
+    runs.iter().map(RunRecord::new).collect()
+}
+
+fn comparison_of_records(
+    [before, after]: [Vec<RunRecord>; 2],
+    order: &str,
+    bounds: &[&str],
+) -> Comparison {
     Comparison {
         name: "http://a.example/ against http://b.example/".into(),
         labels: vec!["http://a.example/".into(), "http://b.example/".into()],
         commands: vec![None, None],
         started_unix_s: 1_795_000_000.0,
-        runs: vec![records(before), records(after)],
+        runs: vec![before, after],
         order: order.into(),
         bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
         cautions: Vec::new(),
@@ -50,12 +63,17 @@ pub(crate) fn comparison(
     }
 }
 
+/// Returns the records of twelve runs.
+fn side(from: usize, times: f64, rates: f64) -> Vec<RunRecord> {
+    (from..from + 12).map(|index| RunRecord::new(&run(index, times, rates))).collect()
+}
+
 /// Returns a comparison of six blocks; the second side's times are `times` as long, and its rates
 /// `rates` as high.
 pub(crate) fn blocks(times: f64, rates: f64, bounds: &[&str]) -> Comparison {
-    let before = (0..12).map(|index| run(index, 1.0, 1.0)).collect();
-    let after = (0..12).map(|index| run(index + 3, times, rates)).collect();
-    comparison(before, after, "ABBA BAAB BAAB ABBA ABBA BAAB", bounds)
+    static BEFORE: LazyLock<Vec<RunRecord>> = LazyLock::new(|| side(0, 1.0, 1.0));
+    let order = "ABBA BAAB BAAB ABBA ABBA BAAB";
+    comparison_of_records([BEFORE.clone(), side(3, times, rates)], order, bounds)
 }
 
 /// Returns a comparison of one site over three protocols: the second's times are twice as long, the
