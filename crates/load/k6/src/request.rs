@@ -346,7 +346,7 @@ fn canonical(name: &str) -> String {
     letters.collect()
 }
 
-/// Returns the answer to a Digest challenge.
+/// Returns the response to a Digest challenge.
 fn digest(context: &Context, hop: &Hop, head: &[u8]) -> Option<String> {
     let challenge = login::challenge(fields::all(head, "www-authenticate"))?;
     let cnonce = format!("{:016x}", context.random().next_u64());

@@ -124,7 +124,6 @@ fn new_socket(ctx: &Ctx<'_>, context: &Context) -> Result<u32> {
     Ok(number)
 }
 
-/// Begins an action of a promise; returns its key.
 /// Action of a promise.
 #[derive(Debug)]
 struct PendingAction {
@@ -149,6 +148,7 @@ impl PendingCall for PendingAction {
     }
 }
 
+/// Begins an action of a promise; returns its key.
 fn begin(context: &Context, socket: u32, request: SocketRequest, opens: bool) -> u32 {
     let key = context.begin(VuCall::Socket(socket, Box::new(request)));
     context.add_pending(key, Box::new(PendingAction { socket, opens }));

@@ -11,7 +11,7 @@ use std::io::{self, BufRead, IsTerminal, StderrLock, StdoutLock, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Arguments, variables and input for a command in this process. Its streams are no terminals, and
+/// Arguments, variables and input for a command in this process. Its streams are not terminals, and
 /// signals to the process do not reach it.
 #[derive(Clone, Debug, Default)]
 pub struct Invocation {
@@ -109,7 +109,7 @@ pub fn words() -> Vec<OsString> {
 /// Returns the path of the program's file, to start it again.
 ///
 /// # Errors
-/// Fails if the system does not tell it.
+/// Fails if the system does not report the path.
 pub fn program() -> io::Result<PathBuf> {
     let given = |running: &GivenInvocation| {
         Ok(running.words.first().map(PathBuf::from).unwrap_or_default())

@@ -407,7 +407,7 @@ fn hangs_are_merged_by_fault_if_other_heads_are_refused() {
     assert_eq!(merged(all), "F-06 S-07=F-06 S-23 S-26=S-23 S-10 F-08 S-27=F-08");
 }
 
-/// Another case of a critical finding is no cause of what its less severe exchanges show too.
+/// Another case of a critical finding does not explain faults that its less severe exchanges show.
 #[test]
 fn a_less_severe_exchange_is_no_root() {
     let hang = Some(FailureKind::Hang);

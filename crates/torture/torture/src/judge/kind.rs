@@ -152,8 +152,8 @@ fn follow_up_kind(talk: &Talk) -> FailureKind {
     }
 }
 
-/// Returns whether one message was processed, of which a parser may leave bytes that it takes for the
-/// start of the next request, and no byte is outside of a response.
+/// Returns whether one message was processed, a parser may take some of its bytes for the start of
+/// the next request, and no received byte is outside of a response.
 fn leaves_bytes(talk: &Talk) -> bool {
     let (own, _) = talk.own_and_following();
     if talk.replies.frames.is_some() || talk.replies.junk.is_some() || own.iter().any(is_refusal) {

@@ -136,7 +136,7 @@ pub(super) fn compare(
 
 /// Times a series of small requests, several times, and returns the mean time of the fastest series;
 /// `None` if the run must end. It takes as long as one large request if the work is linear: on a
-/// busy machine, single small requests are timed in quiet moments, which a large one does not find.
+/// busy machine, a single small request may run in a quiet moment, which a large one does not find.
 fn fastest_series(
     runner: &mut Runner<'_>,
     case: &Case,
